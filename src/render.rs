@@ -38,6 +38,7 @@ pub mod monitoring;
 mod mysql_probes;
 mod newest;
 mod orphan_guard;
+mod others;
 mod releases;
 mod settings;
 mod single;

@@ -382,6 +382,7 @@ pub fn status(document: &Value) -> String {
         runs.row([
             match run["worker"].as_i64() {
                 Some(worker) => format!("{id} (worker {worker})"),
+                None if run["server"].is_string() => format!("{id} (on another server)"),
                 None => id,
             },
             text(run, "rule"),

@@ -196,10 +196,11 @@ pub(super) fn status() -> String {
                 'started_at', {started}, 'rule', p.rule, 'families', p.families,
                 'deleted_rows', p.deleted_rows, 'batches', p.batches,
                 'waiting_for', r.waiting_for, 'waiting_since', {waiting},
+                'server', IF({elsewhere}, r.node, NULL),
                 'worker', CAST(JSON_VALUE(r.options, '$.worker') AS unsigned)))
             FROM {{w}}.run AS r LEFT JOIN {{w}}.run_rule AS p USING (run_id)
-            WHERE r.status = 'running' AND r.backend_pid = IS_USED_LOCK(
-                CONCAT({{lock}}, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), '')))), '[]'), '$'),
+            WHERE r.status = 'running' AND IF({elsewhere}, r.alive_at > UTC_TIMESTAMP(6) - INTERVAL 1 HOUR, r.backend_pid = IS_USED_LOCK(
+                CONCAT({{lock}}, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))))), '[]'), '$'),
         'last_run', JSON_EXTRACT((SELECT {run} FROM {{w}}.run AS r WHERE r.status <> 'running'
             ORDER BY r.run_id DESC LIMIT 1), '$'),
         'window_open', JSON_EXTRACT(IF((SELECT m.value FROM {{w}}.metrics AS m WHERE m.name = 'windrow_window_open') = 1, 'true', 'false'), '$'),
@@ -220,8 +221,12 @@ pub(super) fn status() -> String {
         backlog = fields("b", BACKLOG),
         looked = value("r", ("finished_at", Instant)),
         undeletable = object("u", UNDELETABLE),
+        elsewhere = ELSEWHERE,
     )
 }
+
+/// Whether run `r` is another server's, in a cluster: sessions and locks are known to their own server only.
+const ELSEWHERE: &str = "LOCATE(CONCAT_WS(' ', @@hostname, @@port, @@datadir), r.node) = 0";
 
 pub(super) fn history() -> String {
     "

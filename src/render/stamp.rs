@@ -80,18 +80,37 @@ struct StepView {
 
 /// How rows `t` are found from row `w`, which has the key of a family or an instance (`id`), its `family`, and the removal time.
 #[derive(Serialize, Clone, PartialEq, Eq)]
-struct ChangeView {
+pub(super) struct ChangeView {
     why: String,
-    joins: Vec<JoinView>,
-    on: String,
+    pub(super) joins: Vec<JoinView>,
+    pub(super) on: String,
 }
 
 /// A table between, with the condition for its row.
 #[derive(Serialize, Clone, PartialEq, Eq)]
-struct JoinView {
-    table: String,
-    alias: &'static str,
-    on: String,
+pub(super) struct JoinView {
+    pub(super) table: String,
+    pub(super) alias: &'static str,
+    pub(super) on: String,
+}
+
+/// How rows are found from row `w`: the tables between, a column of the rows, and what stands in it.
+pub(super) struct Way {
+    why: String,
+    pub(super) joins: Vec<JoinView>,
+    pub(super) column: String,
+    pub(super) value: String,
+}
+
+impl Way {
+    /// The same for row `alias`.
+    fn change(self, alias: &str) -> ChangeView {
+        ChangeView {
+            why: self.why,
+            joins: self.joins,
+            on: format!("{alias}.{} = {}", self.column, self.value),
+        }
+    }
 }
 
 /// The rules whose removal times can be set anew.
@@ -201,7 +220,7 @@ fn view(
 }
 
 /// The key of the family of row `r` of a root table.
-fn family_of(column: Option<&str>, key: &str, dialect: Dialect) -> String {
+pub(super) fn family_of(column: Option<&str>, key: &str, dialect: Dialect) -> String {
     match (column, dialect) {
         (None, _) => format!("r.{key}"),
         (Some(column), Dialect::Postgres) => format!("coalesce(r.{column}, r.{key})"),
@@ -259,16 +278,16 @@ impl SourceView {
 }
 
 /// What finds the rows of a stamp.
-struct Finder<'a> {
-    graph: &'a Graph,
-    timed: &'a Timed,
-    stamp: &'a Stamp,
-    dialect: Dialect,
+pub(super) struct Finder<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) timed: &'a Timed,
+    pub(super) stamp: &'a Stamp,
+    pub(super) dialect: Dialect,
 }
 
 /// Whose rows are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     /// Those that name the root of a family of the rule.
     Family,
     /// Those of row `w` of the root table.
@@ -288,7 +307,7 @@ impl<'a> Finder<'a> {
     }
 
     /// What the rows of a whole family are.
-    fn of_whole(&self) -> &'static [Whose] {
+    pub(super) fn of_whole(&self) -> &'static [Whose] {
         match (&self.stamp.of, &self.stamp.family) {
             (None, _) => &[Whose::Family],
             (Some(_), None) => &[Whose::Own],
@@ -301,7 +320,8 @@ impl<'a> Finder<'a> {
         let dialect = self.dialect;
         let name = &self.graph.table(member.table).name;
         let found = |whose: &[Whose]| -> Vec<ChangeView> {
-            let rows = whose.iter().flat_map(|it| self.rows(member, *it, "t"));
+            let rows = whose.iter().flat_map(|it| self.rows(member, *it));
+            let rows = rows.map(|way| way.change("t"));
             let named = whose.iter().flat_map(|it| self.named_by(member, *it));
             rows.chain(named).collect()
         };
@@ -344,8 +364,8 @@ impl<'a> Finder<'a> {
         };
         let mut found = Vec::new();
         for whose in [Whose::Own, Whose::Below] {
-            let rows = self.rows(member, whose, "t").into_iter();
-            found.extend(rows.map(|rows| ChangeView {
+            let rows = self.rows(member, whose).into_iter();
+            found.extend(rows.map(|way| way.change("t")).map(|rows| ChangeView {
                 on: format!("{} AND t.{family} IS NULL", rows.on),
                 ..rows
             }));
@@ -364,7 +384,8 @@ impl<'a> Finder<'a> {
 
     /// The rows of the rule's root table that are of a family: a root need not name itself.
     fn roots(&self, member: &Member, own: &ChangeView) -> Vec<ChangeView> {
-        let mut whole = self.rows(member, Whose::Family, "t");
+        let whole = self.rows(member, Whose::Family).into_iter();
+        let mut whole: Vec<ChangeView> = whole.map(|way| way.change("t")).collect();
         match whole.first() {
             Some(family) if family.on != own.on => {
                 let column = self.dialect.ident(&member.family[0]);
@@ -379,36 +400,30 @@ impl<'a> Finder<'a> {
         whole
     }
 
-    /// The rows of a table that name whose they are, as row `alias`.
-    fn rows(&self, member: &Member, whose: Whose, alias: &str) -> Vec<ChangeView> {
-        let change = |why: &str, joins: Vec<JoinView>, on: String| ChangeView {
+    /// How the rows of a table are found that name whose they are.
+    pub(super) fn rows(&self, member: &Member, whose: Whose) -> Vec<Way> {
+        let way = |why: &str, column: &str, value: &str| Way {
             why: why.to_owned(),
-            joins,
-            on,
+            joins: Vec::new(),
+            column: column.to_owned(),
+            value: value.to_owned(),
         };
         if whose == Whose::Family {
-            let column = member.family.first();
-            let on = column.map(|column| format!("{alias}.{} = w.id", self.dialect.ident(column)));
-            return on
-                .map(|on| change("The rows of the family.", Vec::new(), on))
-                .into_iter()
-                .collect();
+            let column = member.family.first().map(|it| self.dialect.ident(it));
+            let found = column.map(|column| way("The rows of the family.", &column, "w.id"));
+            return found.into_iter().collect();
         }
         let family = self.stamp.family.as_ref().map(|it| self.dialect.ident(it));
         let family = family.unwrap_or_default();
         let key = self.key(self.stamp.root);
         if member.table == self.stamp.root {
             return vec![match whose {
-                Whose::Below => change(
+                Whose::Below => way(
                     "Those that name it as the root of their family.",
-                    Vec::new(),
-                    format!("{alias}.{family} = w.id"),
+                    &family,
+                    "w.id",
                 ),
-                _ => change(
-                    "The instances themselves.",
-                    Vec::new(),
-                    format!("{alias}.{key} = w.id"),
-                ),
+                _ => way("The instances themselves.", &key, "w.id"),
             }];
         }
         let below = (whose == Whose::Below).then(|| JoinView {
@@ -436,7 +451,7 @@ impl<'a> Finder<'a> {
                         escaped(self.dialect, &self.graph.table(*table).name)
                     ),
                 };
-                let named = match between {
+                let value = match between {
                     None => instance.clone(),
                     Some((table, on, column)) => {
                         joins.push(JoinView {
@@ -447,11 +462,12 @@ impl<'a> Finder<'a> {
                         format!("o.{column}")
                     }
                 };
-                change(
-                    &why,
+                Way {
+                    why,
                     joins,
-                    format!("{alias}.{} = {named}", self.dialect.ident(&own.column)),
-                )
+                    column: self.dialect.ident(&own.column),
+                    value,
+                }
             })
             .collect()
     }
@@ -471,7 +487,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The rows that others name, by each of these: where a row says itself of which family it is, it is of no other.
-    fn named_by(&self, member: &Member, whose: Whose) -> Vec<ChangeView> {
+    pub(super) fn named_by(&self, member: &Member, whose: Whose) -> Vec<ChangeView> {
         if !self.stamp.named.contains(&member.table) {
             return Vec::new();
         }
@@ -486,7 +502,8 @@ impl<'a> Finder<'a> {
         let mut found = Vec::new();
         for referrer in &self.timed.members {
             let table = self.graph.table(referrer.table);
-            for rows in self.rows(referrer, whose, "r") {
+            for rows in self.rows(referrer, whose) {
+                let rows = rows.change("r");
                 let edges = table
                     .edges
                     .iter()
@@ -517,14 +534,14 @@ impl<'a> Finder<'a> {
         found
     }
 
-    fn qualified(&self, table: TableId) -> String {
+    pub(super) fn qualified(&self, table: TableId) -> String {
         self.dialect.qualified(
             home(self.graph, self.dialect),
             &self.graph.table(table).name,
         )
     }
 
-    fn key(&self, table: TableId) -> String {
+    pub(super) fn key(&self, table: TableId) -> String {
         self.dialect.ident(&self.graph.table(table).key[0].name)
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::archive::{self, ArchiveView};
 use super::mysql_probes::some_keys;
+use super::others::{Kept, ListView, OtherView, Others};
 use super::stamp;
 use super::{RuleView, among, escaped, home, keys, local};
 use crate::bundle::Probe;
@@ -71,6 +72,9 @@ pub(super) struct TimedView {
     of_go: String,
     /// Rows in between, by which others say their instance.
     between: Vec<BetweenView>,
+    /// What can be held beside the families, and the lists of what stays with it.
+    pub(super) others: Vec<OtherView>,
+    held: Vec<ListView>,
 }
 
 /// A table of the rule; conditions are about its row `t`.
@@ -112,6 +116,8 @@ struct MemberView {
     belongs: Vec<String>,
     /// The work tables whose rows stay, where there are no arrays.
     stays: Vec<StayView>,
+    /// The lists of what is held besides, by which rows of it stay.
+    held: Vec<String>,
     /// How rows are found by the root of their family, each of them once.
     found: Vec<FoundView>,
     /// How the root of row `t` is joined where it keeps the row, by each column that may name it.
@@ -185,11 +191,12 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
     };
     let key = dialect.ident(&graph.table(rule.root).key[0].name);
     let roots = Roots::new(graph, rule, timed, dialect);
+    let others = Others::new(graph, timed, dialect);
     let members: Vec<MemberView> = timed
         .members
         .iter()
         .enumerate()
-        .map(|(index, member)| member_view(graph, rule, timed, &roots, index, member, dialect))
+        .map(|place| member_view(graph, rule, timed, &roots, &others, place, dialect))
         .collect();
     let adopter = Adopter::new(graph, rule, timed, &roots, dialect);
     let root = members.iter().find(|member| member.root);
@@ -266,6 +273,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|number| format!("work_keep_{number}"))
             .collect(),
         members,
+        others: others.views,
+        held: others.lists,
         references: timed
             .references
             .iter()
@@ -348,8 +357,8 @@ fn member_view(
     rule: &Rule,
     timed: &Timed,
     roots: &Roots,
-    index: usize,
-    member: &Member,
+    others: &Others,
+    (index, member): (usize, &Member),
     dialect: Dialect,
 ) -> MemberView {
     let table = graph.table(member.table);
@@ -430,6 +439,12 @@ fn member_view(
     if !referrers.is_empty() {
         predicates.push(spares(&key, &named));
     }
+    let of_others: Vec<&Kept> = others.of(member.table).collect();
+    predicates.extend(
+        of_others
+            .iter()
+            .map(|kept| spares(&format!("{}::text", kept.column), &kept.list)),
+    );
     let found = (0..belongs.len())
         .map(|place| FoundView {
             column: belongs[place].clone(),
@@ -459,6 +474,13 @@ fn member_view(
             work: named.clone(),
             alias: "n".to_owned(),
             column: key.clone(),
+        });
+    }
+    for (number, kept) in (1..).zip(&of_others) {
+        stays.push(StayView {
+            work: kept.list.clone(),
+            alias: format!("h{number}"),
+            column: kept.column.clone(),
         });
     }
     MemberView {
@@ -509,6 +531,7 @@ fn member_view(
             .join(" OR "),
         adopt,
         spares: spares_adopted,
+        held: of_others.iter().map(|kept| kept.list.clone()).collect(),
         named,
         referrers,
         belongs,

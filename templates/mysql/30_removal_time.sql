@@ -48,7 +48,8 @@ BEGIN
         {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
 {%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
 {%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %};
+{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %}
+{%- for list in rule.timed.held %}, {{ control }}.{{ list.name }}{% endfor %};
     -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
     -- better than to read the table from end to end, and nothing but these rows is locked.
     CREATE TEMPORARY TABLE {{ control }}.work_due (
@@ -144,6 +145,13 @@ BEGIN
     SELECT t.{{ member.adopt.key }} AS id, i.{{ rule.key }} AS family FROM {{ member.table }} AS t, {{ rule.table }} AS i LIMIT 0;
 {%- endif %}
 {%- endfor %}
+{%- for list in rule.timed.held %}
+    -- What stays with rows that are held and of no family: {{ list.why }}.
+    CREATE TEMPORARY TABLE {{ control }}.{{ list.name }} (
+        UNIQUE KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.{{ list.column }} AS id FROM {{ list.table }} AS t LIMIT 0;
+{%- endfor %}
     -- What stays, and why.
     CREATE TEMPORARY TABLE {{ control }}.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -165,7 +173,8 @@ BEGIN
         {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
 {%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
 {%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %};
+{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %}
+{%- for list in rule.timed.held %}, {{ control }}.{{ list.name }}{% endfor %};
 END;
 
 -- {{ rule.name }}_cutoff: what is due{% if rule.timed.ages %}: rows older than the retention and the safety lag{% else %}: rows whose stored {{ rule.end_time_name }} lies before this instant{% endif %}.
@@ -246,7 +255,7 @@ BEGIN
     END IF;
 END;
 
--- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}.
+-- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% for other in rule.timed.others %}{% if loop.first %}; what is held of {% else %} and {% endif %}{{ other.table_name }}{% endfor %}.
 {%- if rule.timed.root_column %}
 -- A family is the rows that name the same root in {{ rule.table_name }}.
 {%- endif %}
@@ -309,6 +318,30 @@ BEGIN
     FROM {{ control }}.hold AS h
     WHERE h.rule = {{ rule.literal }}
       AND {{ w::holds_now() }};
+{%- if rule.timed.others %}
+    -- What belongs to no family is held by itself, and with it what is its.
+    IF EXISTS (SELECT 1 FROM {{ control }}.work_keep) THEN
+{%- for list in rule.timed.held %}
+        -- {{ list.why }}
+{%- for way in list.ways %}
+        INSERT IGNORE INTO {{ control }}.{{ list.name }} (id)
+        SELECT {{ way.value }}
+        FROM (
+            SELECT {{ rule.timed.others[way.other].family }} AS id
+            FROM {{ control }}.work_keep AS k
+            STRAIGHT_JOIN {{ rule.timed.others[way.other].table }} AS r ON r.{{ rule.timed.others[way.other].key }} = k.id
+{%- for condition in rule.timed.others[way.other].conditions %}
+            {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %}
+        ) AS w
+{%- for join in way.joins %}
+        STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+        WHERE {{ way.value }} IS NOT NULL;
+{%- endfor %}
+{%- endfor %}
+    END IF;
+{%- endif %}
 {%- if rule.timed.root_column %}
     -- A hold on any member keeps the whole family.
     INSERT IGNORE INTO {{ control }}.work_tied (id)
@@ -392,6 +425,15 @@ BEGIN
 {%- endfor %}
     ORDER BY t.{{ member.key }};
 {%- endif %}
+{%- endfor %}
+{%- for other in rule.timed.others %}
+    INSERT INTO {{ control }}.work_skip (skip_key, reason)
+    SELECT r.{{ other.key }}, 'HELD'
+    FROM {{ control }}.{{ other.list }} AS h
+    STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = h.id
+    WHERE r.{{ rule.end_time }} >= p_from
+      AND r.{{ rule.end_time }} < p_to
+    ORDER BY r.{{ other.key }};
 {%- endfor %}
     INSERT IGNORE INTO {{ control }}.work_keep (id)
     SELECT w.family FROM {{ control }}.work_root AS w WHERE w.fault < 9;

@@ -262,6 +262,8 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_stranger longtext;
+    DECLARE v_noted    boolean DEFAULT false;
     DECLARE v_node     varchar(700);
 {%- if workers > 1 %}
     DECLARE v_lock     varchar(80);
@@ -314,7 +316,10 @@ BEGIN
 {%- endif %}
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL {{ control }}.kept_back(o_refused);
-            CALL {{ control }}.note_refusal(o_refused);
+            SET v_noted = o_refused IS NULL;
+            IF NOT v_noted THEN
+                CALL {{ control }}.note_refusal(o_refused);
+            END IF;
         END IF;
     END IF;
     IF o_refused IS NULL THEN
@@ -347,8 +352,14 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'));
+            IF o_refused IS NULL THEN
+                SET v_stranger = CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may');
+                SET o_refused = v_stranger;
+            END IF;
         END IF;
+    END IF;
+    IF v_noted THEN
+        CALL {{ control }}.note_refusal(v_stranger);
     END IF;
     IF o_refused IS NULL THEN
         CALL {{ control }}.option_of(p_options, 'rule', v_rule);

@@ -363,6 +363,19 @@ BEGIN
             ) > 0;
         END IF;
 {%- endif %}
+{%- if rule.timed %}{% for other in rule.timed.others %}
+        -- Or it is one of {{ other.table_name }}.
+        IF o_found IS NOT TRUE THEN
+            SELECT COALESCE(MAX(r.{{ other.key }}), o_key), COUNT(*) > 0
+            INTO o_key, o_found
+            FROM {{ control }}.work_hold AS h
+            STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = h.k1
+{%- for condition in other.conditions %}
+            {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %}
+            LOCK IN SHARE MODE;
+        END IF;
+{%- endfor %}{% endif %}
         DROP TEMPORARY TABLE {{ control }}.work_hold;
     END IF;
 {%- endfor %}

@@ -109,7 +109,7 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_window({{ rule.time_type }}, {{ rule.time_type }}, bigint, bigint, bigint[]) IS
     'The next window of {{ rule.end_time_name }} from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body @body@]';
 
--- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}.
+-- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% for other in rule.timed.others %}{% if loop.first %}; what is held of {% else %} and {% endif %}{{ other.table_name }}{% endfor %}.
 {%- if rule.timed.root_column %}
 -- A family is the rows that name the same root in {{ rule.table_name }}.
 {%- endif %}
@@ -123,6 +123,9 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
 {%- for member in rule.timed.members %}{% if member.referrers %}
     OUT {{ member.named }}      {{ member.key_type }}[],
 {%- endif %}{% endfor %}
+{%- for list in rule.timed.held %}
+    OUT {{ list.name }}       text[],
+{%- endfor %}
     OUT o_skip_keys    text[],
     OUT o_skip_reasons text[]
 )
@@ -141,6 +144,12 @@ DECLARE
     v_tied {{ rule.key_type }}[] := '{}';  -- families with a row that something refers to
     v_lone text[] := '{}';  -- such rows without a family
 {%- endif %}
+{%- for other in rule.timed.others %}
+    {{ other.first }} {{ rule.key_type }}[];  -- families of {{ other.table_name }} that are held
+{%- endfor %}
+{%- if rule.timed.others %}
+    v_other text[];
+{%- endif %}
 {%- if rule.timed.ended %}
     v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
 {%- endif %}
@@ -151,6 +160,33 @@ BEGIN
         WHERE h.rule = {{ rule.literal }}
           AND {{ w::holds_now() }}
     );
+{%- for other in rule.timed.others %}
+{%- if loop.first %}
+    -- What belongs to no family is held by itself, and with it what is its.
+{%- endif %}
+    {{ other.first }} := ARRAY(
+        SELECT {{ other.family }}
+        FROM {{ other.table }} AS r
+        WHERE r.{{ other.key }} = ANY (v_held)
+{%- for condition in other.conditions %}
+          AND {{ condition }}
+{%- endfor %}
+    );
+{%- endfor %}
+{%- for list in rule.timed.held %}
+    -- {{ list.why }}
+    {{ list.name }} := ARRAY(
+{%- for way in list.ways %}
+        SELECT {{ way.value }}::text
+        FROM unnest({{ rule.timed.others[way.other].first }}) AS w(id)
+{%- for join in way.joins %}
+        JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+{%- if not loop.last %}
+        UNION{% endif %}
+{%- endfor %}
+    );
+{%- endfor %}
 {%- if rule.timed.root_column %}
     -- A hold on any member keeps the whole family.
     v_held := v_held || ARRAY(
@@ -250,6 +286,18 @@ BEGIN
 {%- else %}
     o_keep := o_keep || v_held;
 {%- endif %}
+{%- for other in rule.timed.others %}
+    v_other := ARRAY(
+        SELECT r.{{ other.key }}::text
+        FROM {{ other.table }} AS r
+        WHERE r.{{ rule.end_time }} >= p_from
+          AND r.{{ rule.end_time }} < p_to
+          AND r.{{ other.key }}::text IN (SELECT unnest({{ other.list }}))
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || v_other;
+    o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
+{%- endfor %}
 {%- if rule.timed.adopts and not rule.timed.by_family %}
 {%- for member in rule.timed.members %}
 {%- if member.adopt and member.adopt.named and member.referrers %}
@@ -308,6 +356,9 @@ DECLARE
 {%- for member in rule.timed.members %}{% if member.referrers %}
     {{ member.named }} {{ member.key_type }}[];
 {%- endif %}{% endfor %}
+{%- for list in rule.timed.held %}
+    {{ list.name }} text[];
+{%- endfor %}
     v_rows bigint;
 {%- if rule.archives %}
     v_kept bigint;
@@ -316,8 +367,8 @@ BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
     {{ w::begin_batch(control=control, hidden="holds and new removal times") }}
 
-    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}o_skip_keys, o_skip_reasons
+    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}k.{{ list.name }}, {% endfor %}k.o_skip_keys, k.o_skip_reasons
+    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}{{ list.name }}, {% endfor %}o_skip_keys, o_skip_reasons
     FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true) AS k;
 {%- if rule.timed.spares %}
 
@@ -347,7 +398,7 @@ BEGIN
     {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_window(rule=rule, member=member, predicates=member.predicates)) | indent }}
 {%- else %}
 {%- if member.spared %}
-    IF v_keep = '{}' THEN
+    IF v_keep = '{}'{% for list in member.held %} AND {{ list }} = '{}'{% endfor %} THEN
         {{ w::delete_window(rule=rule, member=member, predicates=member.alone) | indent(prefix="        ") }};
     ELSE
         {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent(prefix="        ") }};
@@ -430,9 +481,12 @@ DECLARE
 {%- for member in rule.timed.members %}{% if member.referrers %}
     {{ member.named }} {{ member.key_type }}[];
 {%- endif %}{% endfor %}
+{%- for list in rule.timed.held %}
+    {{ list.name }} text[];
+{%- endfor %}
 BEGIN
-    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}o_skip_keys, o_skip_reasons
+    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}k.{{ list.name }}, {% endfor %}k.o_skip_keys, k.o_skip_reasons
+    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}{{ list.name }}, {% endfor %}o_skip_keys, o_skip_reasons
     FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, false) AS k;
     o_rows := ARRAY[
 {%- for member in rule.timed.members %}

@@ -1496,6 +1496,18 @@ BEGIN
             SELECT EXISTS (SELECT FROM up JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = up.id WHERE {{ rule.is_root }}) INTO o_found;
         END IF;
 {%- endif %}
+{%- if rule.timed %}{% for other in rule.timed.others %}
+        -- Or it is one of {{ other.table_name }}.
+        IF o_found IS NOT TRUE THEN
+            SELECT coalesce(max(r.{{ other.key }}::text), o_key), count(*) > 0
+            INTO o_key, o_found
+            FROM {{ other.table }} AS r
+            WHERE r.{{ other.key }} = {{ rule.held.parts.0.variable }}
+{%- for condition in other.conditions %}
+              AND {{ condition }}
+{%- endfor %};
+        END IF;
+{%- endfor %}{% endif %}
     END IF;
 {%- endfor %}
     o_found := coalesce(o_found, false);

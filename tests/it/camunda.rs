@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use crate::harness::{Test, every_server, tests};
+use crate::harness::{Test, every_server, postgres_first, tests};
 use crate::support::camunda::{Camunda, graph_by_window};
 use crate::support::installation::violations;
 use crate::support::patience::until;
@@ -41,15 +41,25 @@ tests! {
 const NOW: &str = "2026-06-01 12:00:00";
 const AS_OF: &str = "2026-06-01T12:00:00Z";
 
-/// Runs on every server, by windows and by families.
+/// Runs by families on every server, and by windows on PostgreSQL: families take by windows, too, what belongs to none.
 fn in_each_unit(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
-    [("by_window", Unit::Window), ("by_family", Unit::Family)]
-        .into_iter()
-        .flat_map(|(place, unit)| {
-            let body = move |dialect| body(unit, dialect);
-            every_server(&format!("{module}::{place}"), name, body)
-        })
-        .collect()
+    let windows = move |dialect| body(Unit::Window, dialect);
+    let mut tests = postgres_first(&format!("{module}::by_window"), name, windows);
+    tests.extend(by_family(module, name, body));
+    tests
+}
+
+/// Runs by families and by windows on every server.
+fn in_each_unit_everywhere(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
+    let windows = move |dialect| body(Unit::Window, dialect);
+    let mut tests = every_server(&format!("{module}::by_window"), name, windows);
+    tests.extend(by_family(module, name, body));
+    tests
+}
+
+fn by_family(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
+    let families = move |dialect| body(Unit::Family, dialect);
+    every_server(&format!("{module}::by_family"), name, families)
 }
 
 /// What one transaction takes.

@@ -36,13 +36,13 @@ tests! {
     ],
 }
 
-/// The oldest version of those from 15 on and the newest; in `make prove` every one.
+/// The newest version; in `make prove` every one from 15 on.
 fn on_each_version(test: impl Fn(&Postgres) -> Result<()>) -> Result<()> {
     let versions = sandbox::installed();
     let mut versions: Vec<_> = versions.into_iter().filter(|it| it.0 >= 15).collect();
-    let between = 1..versions.len().saturating_sub(1);
-    if !is_proof() && !between.is_empty() {
-        versions.drain(between);
+    versions.sort_unstable();
+    if !is_proof() {
+        versions.drain(..versions.len().saturating_sub(1));
     }
     for (major, bin_dir) in versions {
         let server = Postgres::start(&Settings {

@@ -27,9 +27,11 @@ tests! {
         a_cancel_at_the_end_of_a_run_closes_the_ledger_too,
         a_session_that_began_a_run_and_does_nothing_blocks_nobody,
     ],
+    every_server: [
+        what_the_session_of_a_killed_run_commits_is_told_and_finished,
+    ],
     each_server: [
         a_cancelled_run_leaves_no_half_family_and_no_lock,
-        what_the_session_of_a_killed_run_commits_is_told_and_finished,
         a_full_disk_ends_the_run_red_and_the_next_one_works,
     ],
 }

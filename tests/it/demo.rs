@@ -378,7 +378,7 @@ fn the_demo_tells_the_story_of_camunda_on_every_server() {
 fn the_demo_tells_the_story_of_airflow_on_its_servers() {
     tells_the_same(
         "airflow-3",
-        &["postgres", "mysql"],
+        effort::size(&["postgres"], &["postgres", "mysql"]),
         &[
             "of 60 foreign keys 48 cascade",
             "--rule dag_runs --scope",

@@ -16,7 +16,9 @@ use windrow::sandbox::{self, Postgres};
 use crate::harness::tests;
 use crate::support::database;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{self, Installation, Session, apply, bundle, call, connect};
+use crate::support::installation::{
+    self, Installation, Session, apply, bundle, call, connect, dialect_of,
+};
 use crate::support::patience::PATIENCE;
 
 tests! {
@@ -28,6 +30,9 @@ tests! {
         runs_that_find_nothing_back_off_and_failed_ones_suspend,
         a_restored_copy_waits_until_somebody_arms_it,
         a_foreign_key_that_nobody_told_of_stops_runs,
+    ],
+    mysql_and_mariadb: [
+        who_takes_the_lock_of_the_runs_is_written_down,
     ],
 }
 
@@ -97,6 +102,37 @@ const SCHEDULED: &str = r#"{"trigger": "SCHEDULED"}"#;
 fn scheduled(installation: &mut Installation) -> Value {
     let options = serde_json::from_str(SCHEDULED).expect("options");
     installation.run(options).expect("a run, or a refusal")
+}
+
+/// Any session may take a lock by GET_LOCK: what it keeps from working is told where refusals are.
+fn who_takes_the_lock_of_the_runs_is_written_down(flavour: Flavour) {
+    let mut installation = installed(dialect_of(flavour));
+    let mut stranger = crate::rights::user(&mut installation, None);
+    let lock = windrow::render::run_lock(&installation.control);
+    let taken = format!("SELECT GET_LOCK('{lock}', 0), CONNECTION_ID()");
+    let taken = stranger.query(&taken, &[]).expect("a lock");
+    assert_eq!(taken[0][0].as_deref(), Some("1"));
+    let connection = taken[0][1].clone().expect("a number");
+    let mut since = Vec::new();
+    for _ in 0..2 {
+        let refused = scheduled(&mut installation);
+        assert_eq!(refused["status"], "refused", "{refused}");
+        since.push(installation.rows("SELECT reason, CAST(since AS char(40)) FROM W.refusal"));
+    }
+    assert!(since[0].len() == 1 && since[0] == since[1], "{since:?}");
+    let reason = since[0][0][0].as_deref().unwrap_or_default();
+    assert!(
+        reason.contains(&format!("connection {connection} is none")),
+        "{reason}"
+    );
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let mut checks = verify["checks"].as_array().expect("checks").iter();
+    assert!(checks.any(|check| check["check"] == "refused"), "{verify}");
+    stranger
+        .execute("DO RELEASE_ALL_LOCKS()")
+        .expect("no lock is left");
+    assert_eq!(scheduled(&mut installation)["status"], "done");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM W.refusal"), 0);
 }
 
 #[track_caller]

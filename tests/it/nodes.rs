@@ -2,8 +2,10 @@
 //! `cluster`.
 
 use serde_json::{Value, json};
+use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
+use windrow::report;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
@@ -53,6 +55,17 @@ fn a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life(flavour: Flavour) {
             assert!(why.contains("on another server (another server"), "{why}");
         }
         assert_eq!(last(&mut installation), ["running: "], "{minutes}");
+        let calls = Calls::new(installation.dialect, &installation.control, "nodes");
+        let status = installation
+            .session
+            .query(&calls.status(), &[Some("nodes")]);
+        let status = status.expect("an answer")[0][0]
+            .clone()
+            .expect("a document");
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        assert_eq!(status["running"][0]["server"], "another server", "{status}");
+        let screen = report::status(&status);
+        assert!(screen.contains("(on another server)"), "{screen}");
         installation.execute("DELETE FROM W.run WHERE node = 'another server'");
     }
     // What it does by name goes on beside a run.

@@ -46,11 +46,11 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_PROCINST.ID_. [body 5a16def72ea7]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_PROCINST.ID_. [body 299091d7a51d]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7.work_due, windrow_camunda7.work_root, windrow_camunda7.work_locked, windrow_camunda7.work_tied, windrow_camunda7.work_target, windrow_camunda7.work_skip,
-        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15;
+        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15, windrow_camunda7.work_held_1, windrow_camunda7.work_held_2, windrow_camunda7.work_held_3, windrow_camunda7.work_held_4;
     -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
     -- better than to read the table from end to end, and nothing but these rows is locked.
     CREATE TEMPORARY TABLE windrow_camunda7.work_due (
@@ -111,6 +111,26 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT t.`ID_` AS id, i.`ID_` AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    -- What stays with rows that are held and of no family: ACT_HI_INCIDENT.JOB_DEF_ID_, ACT_HI_JOB_LOG.JOB_DEF_ID_.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_held_1 (
+        UNIQUE KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.`JOB_DEF_ID_` AS id FROM `camunda7`.`ACT_HI_INCIDENT` AS t LIMIT 0;
+    -- What stays with rows that are held and of no family: ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_held_2 (
+        UNIQUE KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.`DEC_INST_ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
+    -- What stays with rows that are held and of no family: ACT_GE_BYTEARRAY.ID_.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_held_3 (
+        UNIQUE KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
+    -- What stays with rows that are held and of no family: ACT_HI_BATCH.ID_.
+    CREATE TEMPORARY TABLE windrow_camunda7.work_held_4 (
+        UNIQUE KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
     -- What stays, and why.
     CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -126,12 +146,12 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body e92fda4b79f2]'
+COMMENT 'Drops the work tables. [body c58d0fb3e793]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         windrow_camunda7.work_skipped, windrow_camunda7.work_mend, windrow_camunda7.work_torn,
         windrow_camunda7.work_due, windrow_camunda7.work_root, windrow_camunda7.work_locked, windrow_camunda7.work_tied, windrow_camunda7.work_target, windrow_camunda7.work_skip,
-        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15;
+        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15, windrow_camunda7.work_held_1, windrow_camunda7.work_held_2, windrow_camunda7.work_held_3, windrow_camunda7.work_held_4;
 END$$
 DELIMITER ;
 
@@ -543,7 +563,7 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to.
+-- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to; what is held of ACT_HI_BATCH and ACT_HI_DECINST.
 -- A family is the rows that name the same root in ACT_HI_PROCINST.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep;
 DELIMITER $$
@@ -554,7 +574,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_kee
     IN p_lock  boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body 541112a63827]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body b6e02c8b26ad]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -597,6 +617,158 @@ BEGIN
     FROM windrow_camunda7.hold AS h
     WHERE h.rule = 'history'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    -- What belongs to no family is held by itself, and with it what is its.
+    IF EXISTS (SELECT 1 FROM windrow_camunda7.work_keep) THEN
+        -- ACT_HI_INCIDENT.JOB_DEF_ID_, ACT_HI_JOB_LOG.JOB_DEF_ID_
+        INSERT IGNORE INTO windrow_camunda7.work_held_1 (id)
+        SELECT o.`SEED_JOB_DEF_ID_`
+        FROM (
+            SELECT r.`ID_` AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+        WHERE o.`SEED_JOB_DEF_ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_1 (id)
+        SELECT o.`MONITOR_JOB_DEF_ID_`
+        FROM (
+            SELECT r.`ID_` AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+        WHERE o.`MONITOR_JOB_DEF_ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_1 (id)
+        SELECT o.`BATCH_JOB_DEF_ID_`
+        FROM (
+            SELECT r.`ID_` AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+        WHERE o.`BATCH_JOB_DEF_ID_` IS NOT NULL;
+        -- ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_
+        INSERT IGNORE INTO windrow_camunda7.work_held_2 (id)
+        SELECT w.id
+        FROM (
+            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+        ) AS w
+        WHERE w.id IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_2 (id)
+        SELECT m.`ID_`
+        FROM (
+            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+        WHERE m.`ID_` IS NOT NULL;
+        -- ACT_GE_BYTEARRAY.ID_
+        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
+        SELECT t.`ID_`
+        FROM (
+            SELECT r.`ID_` AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        WHERE t.`ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
+        SELECT t.`ID_`
+        FROM (
+            SELECT r.`ID_` AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        WHERE t.`ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
+        SELECT t.`ID_`
+        FROM (
+            SELECT r.`ID_` AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        WHERE t.`ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
+        SELECT t.`ID_`
+        FROM (
+            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        WHERE t.`ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
+        SELECT t.`ID_`
+        FROM (
+            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        WHERE t.`ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
+        SELECT t.`ID_`
+        FROM (
+            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        WHERE t.`ID_` IS NOT NULL;
+        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
+        SELECT t.`ID_`
+        FROM (
+            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+        ) AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = m.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        WHERE t.`ID_` IS NOT NULL;
+        -- ACT_HI_BATCH.ID_
+        INSERT IGNORE INTO windrow_camunda7.work_held_4 (id)
+        SELECT w.id
+        FROM (
+            SELECT r.`ID_` AS id
+            FROM windrow_camunda7.work_keep AS k
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
+        ) AS w
+        WHERE w.id IS NOT NULL;
+    END IF;
     -- A hold on any member keeps the whole family.
     INSERT IGNORE INTO windrow_camunda7.work_tied (id)
     SELECT r.`ROOT_PROC_INST_ID_`
@@ -659,6 +831,20 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = n.id
     WHERE t.`ROOT_PROC_INST_ID_` IS NULL
     ORDER BY t.`ID_`;
+    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    SELECT r.`ID_`, 'HELD'
+    FROM windrow_camunda7.work_held_4 AS h
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = h.id
+    WHERE r.`REMOVAL_TIME_` >= p_from
+      AND r.`REMOVAL_TIME_` < p_to
+    ORDER BY r.`ID_`;
+    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    SELECT r.`ID_`, 'HELD'
+    FROM windrow_camunda7.work_held_2 AS h
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = h.id
+    WHERE r.`REMOVAL_TIME_` >= p_from
+      AND r.`REMOVAL_TIME_` < p_to
+    ORDER BY r.`ID_`;
     INSERT IGNORE INTO windrow_camunda7.work_keep (id)
     SELECT w.family FROM windrow_camunda7.work_root AS w WHERE w.fault < 9;
     INSERT IGNORE INTO windrow_camunda7.work_keep (id)
@@ -679,7 +865,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_bat
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what history_keep has locked and does not keep of the window from p_from to p_to: ACT_HI_ACTINST, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. history_step calls it, and rolls back for a dry run. [body 4f8baf920c5c]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what history_keep has locked and does not keep of the window from p_from to p_to: ACT_HI_ACTINST, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. history_step calls it, and rolls back for a dry run. [body 6cd1ba070a9b]'
 BEGIN
     DECLARE v_rows bigint;
     -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
@@ -799,9 +985,11 @@ BEGIN
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 6
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
@@ -839,9 +1027,11 @@ BEGIN
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 8
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
@@ -919,9 +1109,11 @@ BEGIN
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 12
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
@@ -939,9 +1131,11 @@ BEGIN
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 13
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
@@ -959,9 +1153,11 @@ BEGIN
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 14
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
@@ -980,10 +1176,12 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN windrow_camunda7.work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN windrow_camunda7.work_held_3 AS h1 ON h1.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 15
       AND k1.id IS NULL
       AND n.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
       AND f1.`ID_` IS NULL;
     SET v_rows = ROW_COUNT();
@@ -1050,7 +1248,9 @@ BEGIN
     DELETE t
     FROM windrow_camunda7.work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = w.due
-    WHERE w.position = 18;
+    LEFT JOIN windrow_camunda7.work_held_4 AS h1 ON h1.id = t.`ID_`
+    WHERE w.position = 18
+      AND h1.id IS NULL;
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
@@ -1068,7 +1268,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_cou
     OUT o_rows     longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'Rows of the window from p_from to p_to that may go, as a JSON list in the order of deletion, and its families. Reads only. [body 978ec6ff5dc9]'
+COMMENT 'Rows of the window from p_from to p_to that may go, as a JSON list in the order of deletion, and its families. Reads only. [body 96e988e6e218]'
 BEGIN
     DECLARE v_rows bigint;
     CALL windrow_camunda7.history_keep(p_from, p_to, p_as_of, false);
@@ -1132,10 +1332,12 @@ BEGIN
     INTO v_rows
     FROM `camunda7`.`ACT_HI_INCIDENT` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -1154,10 +1356,12 @@ BEGIN
     INTO v_rows
     FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -1198,10 +1402,12 @@ BEGIN
     INTO v_rows
     FROM `camunda7`.`ACT_HI_DEC_IN` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -1209,10 +1415,12 @@ BEGIN
     INTO v_rows
     FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -1220,10 +1428,12 @@ BEGIN
     INTO v_rows
     FROM `camunda7`.`ACT_HI_DECINST` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
       AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -1232,11 +1442,13 @@ BEGIN
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN windrow_camunda7.work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN windrow_camunda7.work_held_3 AS h1 ON h1.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND k1.id IS NULL
       AND n.id IS NULL
+      AND h1.id IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
       AND f1.`ID_` IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
@@ -1265,8 +1477,10 @@ BEGIN
     SELECT COUNT(*)
     INTO v_rows
     FROM `camunda7`.`ACT_HI_BATCH` AS t
+    LEFT JOIN windrow_camunda7.work_held_4 AS h1 ON h1.id = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
+      AND t.`REMOVAL_TIME_` < p_to
+      AND h1.id IS NULL;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
 END$$

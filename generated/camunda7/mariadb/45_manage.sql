@@ -498,7 +498,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.row_of_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body d3aedd37b622]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body 51d593c17813]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
@@ -527,6 +527,25 @@ BEGIN
         ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
         LIMIT 1
         LOCK IN SHARE MODE;
+        -- Or it is one of ACT_HI_BATCH.
+        IF o_found IS NOT TRUE THEN
+            SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
+            INTO o_key, o_found
+            FROM windrow_camunda7.work_hold AS h
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = h.k1
+            LOCK IN SHARE MODE;
+        END IF;
+        -- Or it is one of ACT_HI_DECINST.
+        IF o_found IS NOT TRUE THEN
+            SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
+            INTO o_key, o_found
+            FROM windrow_camunda7.work_hold AS h
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = h.k1
+            WHERE r.`PROC_INST_ID_` IS NULL
+              AND r.`CASE_INST_ID_` IS NULL
+              AND r.`ROOT_PROC_INST_ID_` IS NULL
+            LOCK IN SHARE MODE;
+        END IF;
         DROP TEMPORARY TABLE windrow_camunda7.work_hold;
     END IF;
     IF p_rule = 'task_metrics' THEN

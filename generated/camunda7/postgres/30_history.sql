@@ -222,7 +222,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_window(timestamp, timestamp, bigint, bigint, bigint[]) IS
     'The next window of removal_time_ from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body cc1d4bc57a05]';
 
--- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to.
+-- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to; what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(
     p_from  timestamp,
@@ -231,6 +231,10 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(
     p_lock  boolean,
     OUT o_keep         text[],
     OUT o_named_15      text[],
+    OUT o_held_1       text[],
+    OUT o_held_2       text[],
+    OUT o_held_3       text[],
+    OUT o_held_4       text[],
     OUT o_skip_keys    text[],
     OUT o_skip_reasons text[]
 )
@@ -247,6 +251,9 @@ DECLARE
     v_held text[];
     v_tied text[] := '{}';  -- families with a row that something refers to
     v_lone text[] := '{}';  -- such rows without a family
+    v_first_1 text[];  -- families of act_hi_batch that are held
+    v_first_2 text[];  -- families of act_hi_decinst that are held
+    v_other text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
 BEGIN
     v_held := ARRAY(
@@ -254,6 +261,90 @@ BEGIN
         FROM windrow_camunda7.hold AS h
         WHERE h.rule = 'history'
           AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
+    -- What belongs to no family is held by itself, and with it what is its.
+    v_first_1 := ARRAY(
+        SELECT r."id_"
+        FROM "public"."act_hi_batch" AS r
+        WHERE r."id_" = ANY (v_held)
+    );
+    v_first_2 := ARRAY(
+        SELECT coalesce(r."root_dec_inst_id_", r."id_")
+        FROM "public"."act_hi_decinst" AS r
+        WHERE r."id_" = ANY (v_held)
+          AND r."proc_inst_id_" IS NULL
+          AND r."case_inst_id_" IS NULL
+          AND r."root_proc_inst_id_" IS NULL
+    );
+    -- act_hi_incident.job_def_id_, act_hi_job_log.job_def_id_
+    o_held_1 := ARRAY(
+        SELECT o."seed_job_def_id_"::text
+        FROM unnest(v_first_1) AS w(id)
+        JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+        UNION
+        SELECT o."monitor_job_def_id_"::text
+        FROM unnest(v_first_1) AS w(id)
+        JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+        UNION
+        SELECT o."batch_job_def_id_"::text
+        FROM unnest(v_first_1) AS w(id)
+        JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+    );
+    -- act_hi_dec_in.dec_inst_id_, act_hi_dec_out.dec_inst_id_, act_hi_decinst.id_
+    o_held_2 := ARRAY(
+        SELECT w.id::text
+        FROM unnest(v_first_2) AS w(id)
+        UNION
+        SELECT m."id_"::text
+        FROM unnest(v_first_2) AS w(id)
+        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
+    );
+    -- act_ge_bytearray.id_
+    o_held_3 := ARRAY(
+        SELECT t."id_"::text
+        FROM unnest(v_first_1) AS w(id)
+        JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+        JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."seed_job_def_id_"
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+        UNION
+        SELECT t."id_"::text
+        FROM unnest(v_first_1) AS w(id)
+        JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+        JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."monitor_job_def_id_"
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+        UNION
+        SELECT t."id_"::text
+        FROM unnest(v_first_1) AS w(id)
+        JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
+        JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."batch_job_def_id_"
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
+        UNION
+        SELECT t."id_"::text
+        FROM unnest(v_first_2) AS w(id)
+        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+        UNION
+        SELECT t."id_"::text
+        FROM unnest(v_first_2) AS w(id)
+        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+        UNION
+        SELECT t."id_"::text
+        FROM unnest(v_first_2) AS w(id)
+        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
+        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = m."id_"
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+        UNION
+        SELECT t."id_"::text
+        FROM unnest(v_first_2) AS w(id)
+        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
+        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = m."id_"
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
+    );
+    -- act_hi_batch.id_
+    o_held_4 := ARRAY(
+        SELECT w.id::text
+        FROM unnest(v_first_1) AS w(id)
     );
     -- A hold on any member keeps the whole family.
     v_held := v_held || ARRAY(
@@ -332,10 +423,30 @@ BEGIN
     o_keep := o_keep || v_held || v_tied;
     o_skip_keys := o_skip_keys || v_lone;
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_lone)]);
+    v_other := ARRAY(
+        SELECT r."id_"::text
+        FROM "public"."act_hi_batch" AS r
+        WHERE r."removal_time_" >= p_from
+          AND r."removal_time_" < p_to
+          AND r."id_"::text IN (SELECT unnest(o_held_4))
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || v_other;
+    o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
+    v_other := ARRAY(
+        SELECT r."id_"::text
+        FROM "public"."act_hi_decinst" AS r
+        WHERE r."removal_time_" >= p_from
+          AND r."removal_time_" < p_to
+          AND r."id_"::text IN (SELECT unnest(o_held_2))
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || v_other;
+    o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body 527b7079f3ca]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body d461a56c09cd]';
 
 -- history_batch: one batch: the rows of a window that may go, of all tables, and of no family whose root is there. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batch(
@@ -357,6 +468,10 @@ AS $windrow$
 DECLARE
     v_keep text[];
     o_named_15 text[];
+    o_held_1 text[];
+    o_held_2 text[];
+    o_held_3 text[];
+    o_held_4 text[];
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
@@ -368,8 +483,8 @@ BEGIN
     -- A hold that is being written waits for this batch, or this batch for it.
     LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
 
-    SELECT k.o_keep, k.o_named_15, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_named_15, o_skip_keys, o_skip_reasons
+    SELECT k.o_keep, k.o_named_15, k.o_held_1, k.o_held_2, k.o_held_3, k.o_held_4, k.o_skip_keys, k.o_skip_reasons
+    INTO v_keep, o_named_15, o_held_1, o_held_2, o_held_3, o_held_4, o_skip_keys, o_skip_reasons
     FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, true) AS k;
 
     -- Where no family stays, no row is asked for its own, which would be a tenth of the time.
@@ -465,7 +580,7 @@ BEGIN
     o_rows[5] := v_rows;
 
     -- act_hi_incident: rows of no family.
-    IF v_keep = '{}' THEN
+    IF v_keep = '{}' AND o_held_1 = '{}' THEN
         DELETE FROM "public"."act_hi_incident" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
@@ -477,7 +592,8 @@ BEGIN
           AND t."removal_time_" < p_to
           AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+          AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[6] := v_rows;
@@ -501,7 +617,7 @@ BEGIN
     o_rows[7] := v_rows;
 
     -- act_hi_job_log: rows of no family.
-    IF v_keep = '{}' THEN
+    IF v_keep = '{}' AND o_held_1 = '{}' THEN
         DELETE FROM "public"."act_hi_job_log" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
@@ -513,7 +629,8 @@ BEGIN
           AND t."removal_time_" < p_to
           AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+          AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[8] := v_rows;
@@ -573,7 +690,7 @@ BEGIN
     o_rows[11] := v_rows;
 
     -- act_hi_dec_in: rows of no family.
-    IF v_keep = '{}' THEN
+    IF v_keep = '{}' AND o_held_2 = '{}' THEN
         DELETE FROM "public"."act_hi_dec_in" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
@@ -585,13 +702,14 @@ BEGIN
           AND t."removal_time_" < p_to
           AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+          AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[12] := v_rows;
 
     -- act_hi_dec_out: rows of no family.
-    IF v_keep = '{}' THEN
+    IF v_keep = '{}' AND o_held_2 = '{}' THEN
         DELETE FROM "public"."act_hi_dec_out" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
@@ -603,13 +721,14 @@ BEGIN
           AND t."removal_time_" < p_to
           AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+          AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[13] := v_rows;
 
     -- act_hi_decinst: rows of no family.
-    IF v_keep = '{}' THEN
+    IF v_keep = '{}' AND o_held_2 = '{}' THEN
         DELETE FROM "public"."act_hi_decinst" AS t
         WHERE t."removal_time_" >= p_from
           AND t."removal_time_" < p_to
@@ -621,7 +740,8 @@ BEGIN
           AND t."removal_time_" < p_to
           AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+          AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE;
     END IF;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[14] := v_rows;
@@ -633,7 +753,8 @@ BEGIN
       AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
       AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-      AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE;
+      AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
+      AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[15] := v_rows;
 
@@ -671,7 +792,8 @@ BEGIN
     -- act_hi_batch: its rows belong to no family.
     DELETE FROM "public"."act_hi_batch" AS t
     WHERE t."removal_time_" >= p_from
-      AND t."removal_time_" < p_to;
+      AND t."removal_time_" < p_to
+      AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[18] := v_rows;
 
@@ -767,6 +889,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -789,6 +912,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -833,6 +957,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_in'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -844,6 +969,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_out'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -855,6 +981,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_decinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -867,6 +994,7 @@ BEGIN
               AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
               AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
+              AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -896,6 +1024,7 @@ BEGIN
             SELECT FROM "public"."act_hi_batch" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_batch'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -907,7 +1036,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batch(timestamp, timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body ac2e0c87ca0f]';
+    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 426ba537927a]';
 
 -- history_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(
@@ -931,9 +1060,13 @@ AS $windrow$
 DECLARE
     v_keep text[];
     o_named_15 text[];
+    o_held_1 text[];
+    o_held_2 text[];
+    o_held_3 text[];
+    o_held_4 text[];
 BEGIN
-    SELECT k.o_keep, k.o_named_15, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_named_15, o_skip_keys, o_skip_reasons
+    SELECT k.o_keep, k.o_named_15, k.o_held_1, k.o_held_2, k.o_held_3, k.o_held_4, k.o_skip_keys, k.o_skip_reasons
+    INTO v_keep, o_named_15, o_held_1, o_held_2, o_held_3, o_held_4, o_skip_keys, o_skip_reasons
     FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, false) AS k;
     o_rows := ARRAY[
         (
@@ -989,6 +1122,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
         ),
         (
             SELECT count(*)
@@ -1007,6 +1141,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
         ),
         (
             SELECT count(*)
@@ -1043,6 +1178,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
         ),
         (
             SELECT count(*)
@@ -1052,6 +1188,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
         ),
         (
             SELECT count(*)
@@ -1061,6 +1198,7 @@ BEGIN
               AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
               AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
+              AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
         ),
         (
             SELECT count(*)
@@ -1071,6 +1209,7 @@ BEGIN
               AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
               AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
               AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
+              AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE
         ),
         (
             SELECT count(*)
@@ -1094,6 +1233,7 @@ BEGIN
             FROM "public"."act_hi_batch" AS t
             WHERE t."removal_time_" >= p_from
               AND t."removal_time_" < p_to
+              AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE
         )
     ];
     SELECT count(*), min(t."removal_time_"), coalesce((array_agg(t."id_" ORDER BY t."removal_time_", t."id_"))[1:10], '{}')
@@ -1108,7 +1248,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_count(timestamp, timestamp, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 77a290e37b59]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 126f417d5770]';
 
 -- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_next(

@@ -1331,6 +1331,23 @@ BEGIN
         FROM "public"."act_hi_procinst" AS i
         WHERE i."id_" = v_key_1_1;
         o_key := coalesce(o_key, v_key_1_1::text);
+        -- Or it is one of act_hi_batch.
+        IF o_found IS NOT TRUE THEN
+            SELECT coalesce(max(r."id_"::text), o_key), count(*) > 0
+            INTO o_key, o_found
+            FROM "public"."act_hi_batch" AS r
+            WHERE r."id_" = v_key_1_1;
+        END IF;
+        -- Or it is one of act_hi_decinst.
+        IF o_found IS NOT TRUE THEN
+            SELECT coalesce(max(r."id_"::text), o_key), count(*) > 0
+            INTO o_key, o_found
+            FROM "public"."act_hi_decinst" AS r
+            WHERE r."id_" = v_key_1_1
+              AND r."proc_inst_id_" IS NULL
+              AND r."case_inst_id_" IS NULL
+              AND r."root_proc_inst_id_" IS NULL;
+        END IF;
     END IF;
     IF p_rule = 'task_metrics' THEN
         BEGIN
@@ -1352,7 +1369,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.row_of_key(text, text) IS
-    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only. [body fdae58ea84bb]';
+    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only. [body ce656012a921]';
 
 -- set_hold, release_hold: families that must stay.
 CREATE OR REPLACE FUNCTION windrow_camunda7.set_hold(p_options jsonb)

@@ -252,7 +252,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.run_begin;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body 20843551e479]'
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run. [body e30418a38863]'
 BEGIN
     DECLARE v_as_of    datetime(6);
     DECLARE v_dry_run  boolean;
@@ -264,6 +264,8 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_budget   bigint;
     DECLARE v_pid      bigint;
+    DECLARE v_stranger longtext;
+    DECLARE v_noted    boolean DEFAULT false;
     DECLARE v_node     varchar(700);
     CALL windrow_dolphinscheduler.server_identity(v_node);
     CALL windrow_dolphinscheduler.check_options(p_options, '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"]');
@@ -299,7 +301,10 @@ BEGIN
         END IF;
         IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
             CALL windrow_dolphinscheduler.kept_back(o_refused);
-            CALL windrow_dolphinscheduler.note_refusal(o_refused);
+            SET v_noted = o_refused IS NULL;
+            IF NOT v_noted THEN
+                CALL windrow_dolphinscheduler.note_refusal(o_refused);
+            END IF;
         END IF;
     END IF;
     IF o_refused IS NULL THEN
@@ -324,8 +329,14 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'));
+            IF o_refused IS NULL THEN
+                SET v_stranger = CONCAT('another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may');
+                SET o_refused = v_stranger;
+            END IF;
         END IF;
+    END IF;
+    IF v_noted THEN
+        CALL windrow_dolphinscheduler.note_refusal(v_stranger);
     END IF;
     IF o_refused IS NULL THEN
         CALL windrow_dolphinscheduler.option_of(p_options, 'rule', v_rule);

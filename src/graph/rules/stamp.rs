@@ -101,6 +101,7 @@ fn of_others(
         member(around, written, diagnostics)?;
         root(around.spec, written, around.tables, diagnostics)
     });
+    same_key(around, stamp, table, diagnostics);
     if let Some(family) = &stamp.family {
         names::identifier(family, "column", diagnostics);
     }
@@ -148,6 +149,32 @@ fn of_others(
         source: source?,
         untouched: untouched.to_vec(),
     })
+}
+
+/// A hold names a row of any of these tables by one key.
+fn same_key(
+    around: &Around<'_>,
+    stamp: &StampOf,
+    table: Option<TableId>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let key = |id: TableId| around.tables.tables[id.0].key.first();
+    let keys = (table.and_then(key), around.root.and_then(key));
+    let (Some(written), (Some(key), Some(of_rule))) = (&stamp.root, keys) else {
+        return;
+    };
+    if key.kind != of_rule.kind {
+        diagnostics.push(Diagnostic::error(
+            "type-mismatch",
+            written.span(),
+            format!(
+                "the key of this table is `{}` and that of the rule's root table `{}`",
+                names::kind_name(key.kind),
+                names::kind_name(of_rule.kind)
+            ),
+            "a hold names a row of either table by its key: write both with one type",
+        ));
+    }
 }
 
 fn unnamed(kind: &str) -> String {

@@ -10,8 +10,10 @@ use crate::support::camunda::Camunda;
 
 tests! {
     on_several: [
-        all_servers_answer_alike,
         all_servers_answer_alike_by_families,
+    ],
+    in_prove: [
+        all_servers_answer_alike,
     ],
 }
 

@@ -8,7 +8,7 @@ use crate::harness::tests;
 use crate::support::camunda::Camunda;
 
 tests! {
-    every_server: [
+    postgres_first: [
         what_a_killed_run_by_end_time_leaves_is_told_and_finished,
     ],
     in_each_unit: [

@@ -6,6 +6,8 @@
 //!
 //! Where families go as such, the removal time of the root counts for all rows that name it; a row whose root is not there
 //! goes by its own.
+//!
+//! Batches and the decisions of no process instance can be held, too: what is theirs stays with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +18,13 @@ use serde_json::{Value, json};
 
 use windrow::dialect::Dialect;
 
-use super::{Unit, in_each_unit};
+use super::{Unit, in_each_unit_everywhere};
 use crate::harness::tests;
 use crate::support::camunda::Camunda;
 use crate::support::effort::seeds;
 
 tests! {
-    in_each_unit: [
+    in_each_unit_everywhere: [
         a_run_deletes_what_the_model_says_and_nothing_else,
     ],
 }
@@ -54,6 +56,7 @@ const CHILDREN: [&str; 15] = [
 pub(super) const PROCESS: &str = "act_hi_procinst";
 pub(super) const BYTES: &str = "act_ge_bytearray";
 pub(super) const BATCH: &str = "act_hi_batch";
+const DECISION: &str = "act_hi_decinst";
 
 /// What may refer to a byte array: table and column.
 const REFERRERS: [(&str, &str); 3] = [
@@ -62,7 +65,7 @@ const REFERRERS: [(&str, &str); 3] = [
     ("act_ru_ext_task", "error_details_id_"),
 ];
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     table: &'static str,
     id: String,
@@ -70,6 +73,9 @@ pub(super) struct Row {
     /// Minutes before `AS_OF`.
     removal: Option<i64>,
     ended: Option<i64>,
+    /// Where it has no root: the batch or the decision whose it is, and the byte array that it names.
+    of: Option<String>,
+    bytes: Option<String>,
 }
 
 #[derive(Debug, Default)]
@@ -171,6 +177,7 @@ impl World {
                     } else {
                         ended
                     },
+                    ..Row::default()
                 });
             }
             for _ in 0..random.random_range(0..9) {
@@ -183,7 +190,7 @@ impl World {
                     } else {
                         removal
                     },
-                    ended: None,
+                    ..Row::default()
                 });
             }
             if random.random_bool(0.4) {
@@ -195,9 +202,8 @@ impl World {
             let mut row = Row {
                 table: BATCH,
                 id: id("s"),
-                root: None,
                 removal,
-                ended: None,
+                ..Row::default()
             };
             match random.random_range(0..3) {
                 0 => world.bytes(row.id, None, removal, random),
@@ -208,9 +214,13 @@ impl World {
                 _ => world.rows.push(row),
             }
         }
-        for _ in 0..random.random_range(0..3) {
+        for _ in 0..random.random_range(0..4) {
+            world.other(&mut id, REMOVALS.choose(random).expect("some"), random);
+        }
+        for _ in 0..random.random_range(0..5) {
             let held = match world.rows.choose(random) {
-                Some(row) if row.table == PROCESS => row.id.clone(),
+                Some(row) if Self::can_be_held(row) => row.id.clone(),
+                Some(Row { of: Some(of), .. }) => of.clone(),
                 Some(Row {
                     root: Some(root), ..
                 }) => root.clone(),
@@ -219,6 +229,60 @@ impl World {
             world.holds.insert(held, random.random_bool(0.7));
         }
         world
+    }
+
+    /// A batch with its log, or a decision with those that it required and what they took and gave. Its rows share its
+    /// removal time, or have another.
+    fn other(
+        &mut self,
+        id: &mut impl FnMut(&str) -> String,
+        removal: &Option<i64>,
+        random: &mut SmallRng,
+    ) {
+        let is_batch = random.random_bool(0.5);
+        let (table, theirs): (_, &[&str]) = match is_batch {
+            true => (BATCH, &["act_hi_incident", "act_hi_job_log"]),
+            false => (DECISION, &["act_hi_dec_in", "act_hi_dec_out"]),
+        };
+        let first = id("o");
+        let mut owners = vec![first.clone()];
+        self.rows.push(Row {
+            table,
+            id: first.clone(),
+            removal: *removal,
+            of: (!is_batch && random.random_bool(0.5)).then(|| first.clone()),
+            ..Row::default()
+        });
+        for _ in 0..random.random_range(0..7) {
+            let at = match random.random_bool(0.7) {
+                true => *removal,
+                false => Some(9_000),
+            };
+            if !is_batch && random.random_bool(0.3) {
+                owners.push(id("d"));
+                self.rows.push(Row {
+                    table,
+                    id: owners.last().expect("one").clone(),
+                    removal: at,
+                    of: Some(first.clone()),
+                    ..Row::default()
+                });
+                continue;
+            }
+            let table = *theirs.choose(random).expect("some");
+            let bytes = (table != "act_hi_incident" && random.random_bool(0.4)).then(|| id("b"));
+            if let Some(bytes) = &bytes {
+                self.bytes(bytes.clone(), None, at, random);
+            }
+            self.rows.push(Row {
+                table,
+                id: id("c"),
+                removal: at,
+                of: owners.choose(random).cloned(),
+                bytes,
+                ..Row::default()
+            });
+        }
     }
 
     fn bytes(
@@ -236,7 +300,7 @@ impl World {
             id,
             root,
             removal,
-            ended: None,
+            ..Row::default()
         });
     }
 
@@ -260,6 +324,32 @@ impl World {
                     "root_proc_inst_id_",
                     root.map_or("NULL".to_owned(), |root| format!("'{root}'")),
                 ));
+            }
+            // A batch has three job definitions.
+            const JOBS: [&str; 3] = [
+                "seed_job_def_id_",
+                "monitor_job_def_id_",
+                "batch_job_def_id_",
+            ];
+            if row.table == BATCH {
+                columns.extend(JOBS.map(|job| (job, format!("'{} {job}'", row.id))));
+            }
+            if let Some(of) = &row.of {
+                columns.push(match row.table {
+                    DECISION => ("root_dec_inst_id_", format!("'{of}'")),
+                    "act_hi_dec_in" | "act_hi_dec_out" => ("dec_inst_id_", format!("'{of}'")),
+                    _ => {
+                        let job = JOBS[row.id.len() % JOBS.len()];
+                        ("job_def_id_", format!("'{of} {job}'"))
+                    }
+                });
+            }
+            if let Some(bytes) = &row.bytes {
+                let column = match row.table {
+                    "act_hi_job_log" => "job_exception_stack_id_",
+                    _ => "bytearray_id_",
+                };
+                columns.push((column, format!("'{bytes}'")));
             }
             if row.table == PROCESS {
                 columns.push(("proc_inst_id_", format!("'{}'", row.id)));
@@ -312,6 +402,43 @@ impl World {
         self.rows.iter().filter(|row| row.table == PROCESS)
     }
 
+    /// Whether a hold names rows like this one.
+    fn can_be_held(row: &Row) -> bool {
+        let of_no_family = row.root.is_none() && [BATCH, DECISION].contains(&row.table);
+        row.table == PROCESS || of_no_family
+    }
+
+    fn is_held(&self, key: &str) -> bool {
+        self.holds.get(key) == Some(&true)
+    }
+
+    /// The batches and decisions that stay because one of them is held.
+    fn others_held(&self) -> BTreeSet<String> {
+        let others = || {
+            let rows = self.rows.iter();
+            rows.filter(|row| row.table != PROCESS && Self::can_be_held(row))
+        };
+        let first = |row: &Row| row.of.clone().unwrap_or_else(|| row.id.clone());
+        let held: BTreeSet<String> = others()
+            .filter(|row| self.is_held(&row.id))
+            .map(first)
+            .collect();
+        others()
+            .filter(|row| held.contains(&first(row)))
+            .map(|row| row.id.clone())
+            .collect()
+    }
+
+    /// Whether a row is of one of them, or named by a row that is.
+    fn stays_with(&self, row: &Row, held: &BTreeSet<String>) -> bool {
+        let is_of = |row: &Row| {
+            let of = row.of.as_ref().is_some_and(|of| held.contains(of));
+            of || held.contains(&row.id)
+        };
+        let names = |other: &Row| other.bytes.as_ref() == Some(&row.id);
+        is_of(row) || self.rows.iter().any(|other| names(other) && is_of(other))
+    }
+
     fn is_referred(&self, row: &Row) -> bool {
         row.table == BYTES && self.referred.iter().any(|(id, _)| *id == row.id)
     }
@@ -334,12 +461,12 @@ impl World {
             if !due {
                 continue;
             }
-            let held = |key: &str| self.holds.get(key) == Some(&true);
             let tied = self.rows.iter().any(|row| {
                 let counts = root.is_some() || is_due(row);
                 self.is_referred(row) && counts && row.root.as_ref() == Some(family)
             });
-            let reason = if held(family) || members.iter().any(|row| held(&row.id)) {
+            let reason = if self.is_held(family) || members.iter().any(|row| self.is_held(&row.id))
+            {
                 "HELD"
             } else if members.iter().any(|row| row.ended.is_none()) {
                 "NON_FINAL_MEMBER"
@@ -358,6 +485,7 @@ impl World {
     /// The rows that a run leaves.
     pub(super) fn left(&self) -> BTreeSet<(String, String)> {
         let staying = self.staying();
+        let held = self.others_held();
         self.rows
             .iter()
             .filter(|row| {
@@ -365,7 +493,10 @@ impl World {
                 let stays = family.as_ref().is_some_and(|it| staying.contains_key(it));
                 match family.and_then(|family| self.root(&family)) {
                     Some(root) => !is_due(root) || stays,
-                    None => !is_due(row) || stays || self.is_referred(row),
+                    None => {
+                        let named = self.is_referred(row) || self.stays_with(row, &held);
+                        !is_due(row) || stays || named
+                    }
                 }
             })
             .map(|row| (row.table.to_owned(), row.id.clone()))
@@ -385,6 +516,11 @@ impl World {
             .iter()
             .filter(|row| self.is_referred(row) && is_due(row) && row.root.is_none())
             .for_each(|_| add("REFERENCED"));
+        let held = self.others_held();
+        self.rows
+            .iter()
+            .filter(|row| is_due(row) && held.contains(&row.id))
+            .for_each(|_| add("HELD"));
         let undated: BTreeSet<&str> = self
             .processes()
             .filter(|row| row.removal.is_none() && row.ended.is_some())
@@ -410,6 +546,7 @@ pub(super) fn row(
         root,
         removal,
         ended,
+        ..Row::default()
     }
 }
 

@@ -27,7 +27,7 @@ use crate::support::installation::{share, violations};
 use crate::support::patience::until;
 
 tests! {
-    each_server: [
+    every_server: [
         what_ends_between_any_two_statements_is_whole_and_the_next_run_finishes,
     ],
 }

@@ -39,6 +39,21 @@ pub(crate) const DEFECTS: &[Defect] = &[
         noticed_by: &["several::SERVER::by_default_a_row_goes_with_all_of_its_parents"],
     },
     Defect {
+        name: "held-decision-torn",
+        what: "the decisions that a held one has required go by their removal time",
+        postgres: &[edit(
+            "AS m ON m.\"root_dec_inst_id_\" = w.id",
+            "AS m ON m.\"id_\" = w.id",
+        )],
+        mysql: &[edit(
+            "AS m ON m.`ROOT_DEC_INST_ID_` = w.id",
+            "AS m ON m.`ID_` = w.id",
+        )],
+        noticed_by: &[
+            "camunda::oracle::by_family::SERVER::a_run_deletes_what_the_model_says_and_nothing_else",
+        ],
+    },
+    Defect {
         name: "catalog-unseen-in-a-run",
         what: "a batch does not look whether the catalog is what the run began with",
         postgres: &[edit("IF v_now = v_then THEN", "IF true THEN")],

@@ -1,0 +1,224 @@
+//! What a hold keeps that is of no family of a rule by time: the rows that a stamp reaches by its option `of`, such as batches.
+
+use serde::Serialize;
+
+use super::stamp::{Finder, JoinView, family_of};
+use super::{escaped, home};
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Member, TableId, Timed};
+
+/// A table whose rows can be held, beside the root table of the rule.
+#[derive(Serialize)]
+pub(super) struct OtherView {
+    table: String,
+    table_name: String,
+    key: String,
+    /// The key of the family of row `r` of it, and what that row must be.
+    family: String,
+    conditions: Vec<String>,
+    /// PostgreSQL: the variable with the keys of the families that are held.
+    first: String,
+    /// The list with the keys of the rows that stay.
+    list: String,
+}
+
+/// Values by which rows stay: an array of texts on PostgreSQL, a work table on MySQL and MariaDB.
+#[derive(Serialize)]
+pub(super) struct ListView {
+    name: String,
+    /// A column whose values these are.
+    table: String,
+    column: String,
+    why: String,
+    ways: Vec<WayView>,
+}
+
+/// How values are found from a row that is held: row `w` is the root of its family.
+#[derive(Serialize, Clone, PartialEq, Eq)]
+struct WayView {
+    /// The place of the table of that row among those that can be held.
+    other: usize,
+    joins: Vec<JoinView>,
+    value: String,
+}
+
+/// A column of a member by whose values rows stay.
+pub(super) struct Kept {
+    table: TableId,
+    pub(super) column: String,
+    pub(super) list: String,
+}
+
+/// What can be held beside the families of a rule, and what stays with it.
+#[derive(Default)]
+pub(super) struct Others {
+    pub(super) views: Vec<OtherView>,
+    pub(super) lists: Vec<ListView>,
+    kept: Vec<Kept>,
+}
+
+impl Others {
+    pub(super) fn new(graph: &Graph, timed: &Timed, dialect: Dialect) -> Others {
+        let mut others = Others::default();
+        let finders: Vec<Finder> = timed
+            .stamps
+            .iter()
+            .filter(|stamp| stamp.of.is_some())
+            .map(|stamp| Finder {
+                graph,
+                timed,
+                stamp,
+                dialect,
+            })
+            .collect();
+        for member in &timed.members {
+            let finders = finders.iter().enumerate();
+            let found = finders.flat_map(|(other, finder)| ways(other, finder, member));
+            let found: Vec<(String, WayView)> = found.collect();
+            let mut columns: Vec<&String> = found.iter().map(|(column, _)| column).collect();
+            columns.sort();
+            columns.dedup();
+            for column in columns {
+                let ways = found.iter().filter(|(of, _)| of == column);
+                let ways = ways.map(|(_, way)| way.clone()).collect();
+                others.keep(graph, member.table, column, ways, dialect);
+            }
+        }
+        others.views = finders
+            .iter()
+            .enumerate()
+            .map(|(other, finder)| others.view(other, finder))
+            .collect();
+        others
+    }
+
+    /// The columns of a member by whose values its rows stay.
+    pub(super) fn of(&self, table: TableId) -> impl Iterator<Item = &Kept> {
+        self.kept.iter().filter(move |kept| kept.table == table)
+    }
+
+    /// Rows of a table stay whose column has one of the values. A list serves all tables but those that have it already:
+    /// MySQL lets a statement name a work table once.
+    fn keep(
+        &mut self,
+        graph: &Graph,
+        table: TableId,
+        column: &str,
+        ways: Vec<WayView>,
+        dialect: Dialect,
+    ) {
+        let name = &graph.table(table).name;
+        let why = escaped(dialect, &format!("{name}.{column}").replace(['"', '`'], ""));
+        let taken: Vec<String> = self.of(table).map(|kept| kept.list.clone()).collect();
+        let mut lists = self.lists.iter_mut();
+        let list = match lists.find(|list| list.ways == ways && !taken.contains(&list.name)) {
+            Some(list) => {
+                list.why += &format!(", {why}");
+                list.name.clone()
+            }
+            None => {
+                let number = self.lists.len() + 1;
+                let list = match dialect {
+                    Dialect::Postgres => format!("o_held_{number}"),
+                    Dialect::Mysql | Dialect::Mariadb => format!("work_held_{number}"),
+                };
+                self.lists.push(ListView {
+                    name: list.clone(),
+                    table: dialect.qualified(home(graph, dialect), name),
+                    column: column.to_owned(),
+                    why,
+                    ways,
+                });
+                list
+            }
+        };
+        self.kept.push(Kept {
+            table,
+            column: column.to_owned(),
+            list,
+        });
+    }
+
+    fn view(&self, other: usize, finder: &Finder) -> OtherView {
+        let root = finder.stamp.root;
+        let key = finder.key(root);
+        let mut kept = self.of(root);
+        let list = kept.find(|kept| kept.column == key);
+        OtherView {
+            table: finder.qualified(root),
+            table_name: escaped(finder.dialect, &finder.graph.table(root).name),
+            family: family(finder),
+            conditions: conditions(finder),
+            first: format!("v_first_{}", other + 1),
+            list: list.expect("a member of the rule").list.clone(),
+            key,
+        }
+    }
+}
+
+/// By which columns the rows of a member stay with a row that is held.
+fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)> {
+    let root = finder.stamp.root;
+    let key = finder.key(root);
+    let way = |joins: Vec<JoinView>, value: String| WayView {
+        other,
+        joins,
+        value,
+    };
+    let mut found = Vec::new();
+    for whose in finder.of_whole() {
+        for rows in finder.rows(member, *whose) {
+            found.push(match member.table == root && rows.column != key {
+                false => (rows.column, way(rows.joins, rows.value)),
+                // Rows that name the root of their family are looked up by their key, as all others of their table.
+                true => {
+                    let below = JoinView {
+                        table: finder.qualified(root),
+                        alias: "m",
+                        on: format!("m.{} = {}", rows.column, rows.value),
+                    };
+                    (key.clone(), way(vec![below], format!("m.{key}")))
+                }
+            });
+        }
+        for named in finder.named_by(member, *whose) {
+            let mut joins = named.joins;
+            joins.push(JoinView {
+                table: finder.qualified(member.table),
+                alias: "t",
+                on: named.on,
+            });
+            let key = finder.key(member.table);
+            let value = format!("t.{key}");
+            found.push((key, way(joins, value)));
+        }
+    }
+    found
+}
+
+/// The key of the family of row `r` of the root table.
+fn family(finder: &Finder) -> String {
+    let column = finder.stamp.family.as_ref();
+    let column = column.map(|column| finder.dialect.ident(column));
+    family_of(
+        column.as_deref(),
+        &finder.key(finder.stamp.root),
+        finder.dialect,
+    )
+}
+
+/// What row `r` of the root table must be: a row of a family of the rule is held by a row of that.
+fn conditions(finder: &Finder) -> Vec<String> {
+    let Finder {
+        timed,
+        stamp,
+        dialect,
+        ..
+    } = finder;
+    let candidates = stamp.candidates.iter();
+    let candidates = candidates.map(|condition| dialect.condition_of("r", condition));
+    let members = timed.members.iter().filter(|it| it.table == stamp.root);
+    let families = members.flat_map(|member| &member.family);
+    let alone = families.map(|column| format!("r.{} IS NULL", dialect.ident(column)));
+    candidates.chain(alone).collect()
+}

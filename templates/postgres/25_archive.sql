@@ -92,7 +92,7 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.fit_archive(text, text, text) IS
     'Adds to an archive table the columns that its source has and it lacks, and makes its view anew. The installation calls it. [body @body@]';
 {% for archive in archives -%}
---# create the columns of {{ archive.archive }}
+--# create view {{ archive.entry }}
 SELECT {{ control }}.fit_archive({{ archive.table_class }}, {{ archive.archive_literal }}, {{ archive.entry_literal }});
 {% endfor %}
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by

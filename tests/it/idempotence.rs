@@ -1,6 +1,6 @@
 //! Installing twice changes nothing, uninstalling leaves nothing, and what was changed by hand is seen.
 
-mod catalog;
+pub(crate) mod catalog;
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -285,7 +285,7 @@ fn uninstallation(path: &str) -> bool {
 }
 
 #[track_caller]
-fn assert_same(before: &[String], after: &[String]) {
+pub(crate) fn assert_same(before: &[String], after: &[String]) {
     let gone: Vec<_> = before.iter().filter(|fact| !after.contains(fact)).collect();
     let new: Vec<_> = after.iter().filter(|fact| !before.contains(fact)).collect();
     assert!(

@@ -53,6 +53,7 @@ mod squawk;
 mod support;
 mod tidy;
 mod unarchive;
+mod upgrade;
 mod windows;
 mod workers;
 mod worlds;
@@ -110,6 +111,7 @@ harness::tests! {
         squawk::tests,
         tidy::tests,
         unarchive::tests,
+        upgrade::tests,
         windows::tests,
         workers::tests,
         worlds::tests,

@@ -4,7 +4,7 @@ use windrow::dialect::Dialect;
 
 /// What reads the facts of a database and of the control schema of a spec, `name` both of them. MariaDB's client leaves
 /// out the comments of a body; the comment of a routine has a hash of the rest, which verify() compares.
-pub(super) fn selects(dialect: Dialect, name: &str, with_bodies: bool) -> Vec<String> {
+pub(crate) fn selects(dialect: Dialect, name: &str, with_bodies: bool) -> Vec<String> {
     match dialect {
         Dialect::Postgres => vec![POSTGRES.replace("NAME", name)],
         Dialect::Mysql | Dialect::Mariadb => innodb(name, with_bodies),

@@ -17,8 +17,20 @@ use windrow::sandbox::{Postgres, Settings};
 
 use super::defect;
 
-static SERVER: LazyLock<Postgres> =
-    LazyLock::new(|| Postgres::start(&Settings::default()).expect("a throw-away server starts"));
+static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
+    // Many small databases on few cores: what the server does in each of them by itself is none of a test's business.
+    let extra = [
+        ("autovacuum", "off"),
+        ("max_parallel_workers_per_gather", "0"),
+    ];
+    let settings = Settings {
+        extra: extra
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+        ..Settings::default()
+    };
+    Postgres::start(&settings).expect("a throw-away server starts")
+});
 
 /// Databases to copy, by what was done in them. Roles belong to the whole server, and a database that is copied must
 /// have no sessions: who holds this lock is the only one to create databases, install and uninstall.

@@ -1,0 +1,353 @@
+//! Installations of earlier versions become those of this one in place: what people and runs have written stays, and the
+//! next run goes on. `tests/upgrade/<version>/<system>/` holds a spec and what `windrow generate` of that version made of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use windrow::db::Row;
+use windrow::demo::systems::{Decision, SYSTEMS, System};
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+use windrow::render;
+
+use crate::harness::tests;
+use crate::idempotence::{assert_same, catalog};
+use crate::support::database;
+use crate::support::effort;
+use crate::support::graphs::graph_of;
+use crate::support::installation::{Session, call, connect, server, violations};
+
+tests! {
+    each_server: [
+        an_installation_of_an_earlier_version_is_upgraded_in_place,
+    ],
+}
+
+/// An installation of an earlier version, in a database of its own.
+struct Old {
+    dialect: Dialect,
+    system: &'static System,
+    /// The folder with the spec.
+    folder: PathBuf,
+    graph: Graph,
+    control: String,
+    session: Session,
+}
+
+fn an_installation_of_an_earlier_version_is_upgraded_in_place(dialect: Dialect) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrade");
+    let mut seen = 0;
+    for version in folders(&root) {
+        let specs = folders(&version).into_iter();
+        let specs = specs.filter(|spec| spec.join(dialect.facts().folder).is_dir());
+        // The last one has an archive.
+        for spec in specs.rev().take(effort::size(1, usize::MAX)) {
+            upgrade(dialect, spec);
+            seen += 1;
+        }
+    }
+    assert!(seen > 0, "no spec in {}", root.display());
+}
+
+/// The folders in a folder, in the order of their names.
+fn folders(of: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(of).unwrap_or_else(|error| panic!("{}: {error}", of.display()));
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    folders
+}
+
+fn upgrade(dialect: Dialect, folder: PathBuf) {
+    let mut old = Old::new(dialect, folder);
+    old.apply();
+    old.use_it();
+    let columns = old.columns();
+    let before = old.written(&columns);
+    assert!(before.len() > 15, "{before:#?}");
+
+    let said = old.windrow(&["install"]);
+    assert_eq!(before, old.written(&columns), "{said}");
+    old.windrow(&["diff"]);
+    let verify = old.call("verify", json!({}));
+    let wrong = violations(&verify);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+
+    // It is still armed, and goes on where the last run of the earlier version ended.
+    let run = old.call("run", json!({}));
+    assert_eq!(run["status"], "done", "{run}");
+    let deleted = run["rules"].as_array().expect("rules").iter();
+    let deleted: i64 = deleted.filter_map(|rule| rule["rows"].as_i64()).sum();
+    assert!(deleted > 0, "{run}");
+    if old.archives() {
+        let restored = old.call("archive_restore", json!({"run": 1}));
+        assert!(restored["rows"].as_i64() > Some(0), "{restored}");
+    }
+
+    // Tables, constraints, routines and rights are those of a new installation.
+    let upgraded = old.facts();
+    let uninstall: &[&str] = match old.archives() {
+        true => &["uninstall", "--yes", "--drop-archive"],
+        false => &["uninstall", "--yes"],
+    };
+    old.windrow(uninstall);
+    old.windrow(&["install"]);
+    assert_same(&old.facts(), &upgraded);
+    old.windrow(&["uninstall", "--yes"]);
+}
+
+impl Old {
+    fn new(dialect: Dialect, folder: PathBuf) -> Self {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        let system = SYSTEMS
+            .iter()
+            .find(|system| Some(system.name) == name)
+            .unwrap_or_else(|| panic!("{}: no such system", folder.display()));
+        let graph = graph_of(&fs::read_to_string(folder.join("spec.toml")).expect("a spec"));
+        let control = render::control_name(&graph);
+        let database = &graph.database;
+        let mut session = connect(&match dialect {
+            Dialect::Postgres => database::server().url("postgres", "postgres"),
+            Dialect::Mysql | Dialect::Mariadb => server(dialect).url("", "root"),
+        });
+        session
+            .execute(&format!("CREATE DATABASE {database}"))
+            .expect("a database is created");
+        let scripts = system.scripts(dialect).expect("a system of this server");
+        let mut old = Self {
+            dialect,
+            system,
+            folder,
+            control,
+            session,
+            graph,
+        };
+        old.session = connect(&old.url());
+        for script in [
+            scripts.schema,
+            &format!("SET {} = 60", scripts.size),
+            scripts.history,
+        ] {
+            old.session.execute(script).expect("the history loads");
+        }
+        old
+    }
+
+    fn url(&self) -> String {
+        let database = &self.graph.database;
+        match self.dialect {
+            Dialect::Postgres => database::server().url(database, "postgres"),
+            _ => server(self.dialect).url(database, "root"),
+        }
+    }
+
+    fn archives(&self) -> bool {
+        self.graph.rules.iter().any(|rule| !rule.archive.is_empty())
+    }
+
+    /// Applies the files of the earlier version as a DBA does.
+    fn apply(&self) {
+        let _only = (self.dialect == Dialect::Postgres).then(database::exclusive);
+        let folder = self.folder.join(self.dialect.facts().folder);
+        let mut files: Vec<PathBuf> = fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").path())
+            .filter(|path| {
+                let path = path.to_string_lossy();
+                let file = path.rsplit('/').next().unwrap_or_default();
+                file.ends_with(".sql")
+                    && database::is_numbered(&format!("/{file}"))
+                    && !file.starts_with("90_")
+            })
+            .collect();
+        files.sort();
+        assert!(files.len() > 8, "{files:?}");
+        for file in files {
+            let mut client = match self.dialect {
+                Dialect::Postgres => {
+                    let mut client = database::server().bin("psql");
+                    client
+                        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
+                        .args(["--dbname", &self.graph.database, "--file", "-"]);
+                    client
+                }
+                _ => server(self.dialect).client(),
+            };
+            let mut client = client
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the client starts");
+            let text = fs::read(&file).expect("a readable file");
+            let mut input = client.stdin.take().expect("an input");
+            input.write_all(&text).expect("it reads");
+            drop(input);
+            let answer = client.wait_with_output().expect("the client ends");
+            let said = String::from_utf8_lossy(&answer.stderr);
+            assert!(answer.status.success(), "{}: {said}", file.display());
+        }
+    }
+
+    /// What people set, and a run that ends before it is through.
+    fn use_it(&mut self) {
+        let arm = format!("CALL {}.arm()", self.control);
+        self.session.execute(&arm).expect("it is armed");
+        let rule = self.first_rule();
+        match self.system.decision {
+            Decision::Policies(table, column, _) => {
+                let scopes = format!("SELECT DISTINCT {column} FROM {table} ORDER BY 1");
+                let scopes = self.session.query(&scopes, &[]).expect("scopes");
+                for scope in scopes.into_iter().flatten().flatten() {
+                    let policy = json!({"rule": rule, "scope": scope, "retention": "31d"});
+                    self.call("set_policy", policy);
+                }
+            }
+            Decision::Hold(rule, key) => {
+                let hold =
+                    json!({"rule": rule, "key": key, "reason": "audit", "even_if_absent": true});
+                self.call("set_hold", hold);
+            }
+        }
+        let hold = json!({"rule": rule, "key": "7", "reason": "audit", "even_if_absent": true});
+        self.call("set_hold", hold);
+        let setting = json!({"rule": rule, "name": "retries", "value": 5});
+        self.call("set_setting", setting);
+        let windows = json!({"windows": ["mon-sun 00:00-00:00"]});
+        self.call("set_windows", windows);
+        let control = &self.control;
+        self.session
+            .execute(&format!(
+                "CALL {control}.pause('a look'); CALL {control}.resume()"
+            ))
+            .expect("it goes on");
+        let run = self.call("run", json!({"rule": rule, "run_families": 3}));
+        assert_eq!(run["reason"], "run_families reached", "{run}");
+        self.call("run", json!({"rule": rule, "dry_run": true}));
+    }
+
+    /// The rule that the demo of the system is about.
+    fn first_rule(&self) -> String {
+        let of = |table: &str| {
+            let mut rules = self.graph.rules.iter();
+            rules.find(|rule| self.graph.table(rule.root).name == table)
+        };
+        match self.system.decision {
+            Decision::Policies(table, ..) => of(table).expect("a rule").name.clone(),
+            Decision::Hold(rule, _) => rule.to_owned(),
+        }
+    }
+
+    /// The tables of the control schema with their columns, as a query reads them.
+    fn columns(&mut self) -> BTreeMap<String, Vec<String>> {
+        let columns = self.query(&format!(
+            "SELECT c.table_name, c.column_name FROM information_schema.columns AS c
+             JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+             WHERE c.table_schema = '{}' AND t.table_type = 'BASE TABLE'
+             ORDER BY c.table_name, c.column_name",
+            self.control
+        ));
+        let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for row in columns {
+            let mut cells = row.into_iter().map(|cell| cell.expect("a name"));
+            let (table, column) = (cells.next(), cells.next());
+            let column = self.dialect.ident(&column.expect("a column"));
+            let columns = tables.entry(table.expect("a table")).or_default();
+            columns.push(match self.dialect {
+                Dialect::Postgres => format!("{column}::text"),
+                Dialect::Mysql | Dialect::Mariadb => column,
+            });
+        }
+        // What the catalog said at the last installation is no matter at the next.
+        tables.remove("catalog_state");
+        tables
+    }
+
+    /// The rows of these tables.
+    fn written(&mut self, tables: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<Row>> {
+        let mut written = BTreeMap::new();
+        for (table, columns) in tables {
+            let columns = columns.join(", ");
+            let mut rows = self.query(&format!("SELECT {columns} FROM {}.{table}", self.control));
+            rows.sort();
+            written.insert(table.clone(), rows);
+        }
+        written
+    }
+
+    /// What stands in the catalog.
+    fn facts(&mut self) -> Vec<String> {
+        let mut facts = Vec::new();
+        for select in catalog::selects(self.dialect, &self.graph.name, true) {
+            facts.extend(self.query(&select).into_iter().flatten().flatten());
+        }
+        facts.sort();
+        facts
+    }
+
+    fn query(&mut self, sql: &str) -> Vec<Row> {
+        self.session
+            .query(sql, &[])
+            .unwrap_or_else(|error| panic!("{error:#}\n\n{sql}"))
+    }
+
+    fn call(&mut self, routine: &str, options: Value) -> Value {
+        call(
+            &mut self.session,
+            self.dialect,
+            &self.control,
+            routine,
+            &options,
+        )
+        .unwrap_or_else(|error| panic!("{routine}: {error:#}"))
+    }
+
+    /// A command of this version that must work.
+    fn windrow(&self, words: &[&str]) -> String {
+        let _only = (self.dialect == Dialect::Postgres).then(database::exclusive);
+        let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+            .arg(words[0])
+            .arg(self.folder.join("spec.toml"))
+            .args(&words[1..])
+            .args(["--url", &self.url()])
+            .output()
+            .expect("windrow runs");
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert!(output.status.success(), "{words:?}: {said}");
+        said
+    }
+}
+
+impl Drop for Old {
+    fn drop(&mut self) {
+        let database = &self.graph.database;
+        let (control, address) = match self.dialect {
+            Dialect::Postgres => (
+                String::new(),
+                database::server().url("postgres", "postgres"),
+            ),
+            _ => (
+                format!("DROP DATABASE IF EXISTS {};", self.control),
+                server(self.dialect).url("", "root"),
+            ),
+        };
+        let force = match self.dialect {
+            Dialect::Postgres => " WITH (FORCE)",
+            _ => "",
+        };
+        // What cannot be dropped is gone with the server.
+        let _ = connect(&address).execute(&format!(
+            "{control} DROP DATABASE IF EXISTS {database}{force}"
+        ));
+    }
+}

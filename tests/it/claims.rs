@@ -14,7 +14,7 @@ use windrow::sandbox::mysql::{self, Flavour, Mysql};
 use crate::harness::tests;
 use crate::rig::{self, W};
 use crate::support::defect;
-use crate::support::effort::is_proof;
+use crate::support::effort::{flavours, is_proof};
 use crate::support::graphs::{dolphinscheduler, graph_of};
 use crate::support::installation::{self, Installation};
 
@@ -815,7 +815,7 @@ fn a_restart_disarms_only_who_was_armed_until_then() -> Result<()> {
     admin.batch_execute(&format!("CALL {W}.arm()"))?;
     ensure!(rig::run(&mut admin, &json!({}))?["status"] == "done");
 
-    for flavour in [Flavour::Mysql, Flavour::Mariadb] {
+    for flavour in flavours(Flavour::Mariadb) {
         let mut server = Mysql::start(&mysql::Settings::new(flavour))?;
         let mut made = Installation::on(&server, &dolphinscheduler(Shared::Closed));
         made.arm();
@@ -877,7 +877,7 @@ fn the_place_of_a_server_is_part_of_what_is_armed() -> Result<()> {
 
 /// On MySQL and MariaDB nothing has an owner but what has a definer; what stands there before windrow is somebody else's.
 fn what_stands_in_the_control_database_is_refused_by_name() -> Result<()> {
-    for flavour in [Flavour::Mysql, Flavour::Mariadb] {
+    for flavour in flavours(Flavour::Mysql) {
         let server = Mysql::start(&mysql::Settings::new(flavour))?;
         let mut made = Installation::on(&server, &dolphinscheduler(Shared::Closed));
         let (control, dialect) = (made.control.clone(), made.dialect);
@@ -1071,7 +1071,7 @@ fn an_operator_does_not_shorten_his_trail() -> Result<()> {
     rig::run(&mut olga, &json!({}))?;
     ensure!(rig::number(&mut admin, &kept)? == 2);
 
-    for flavour in [Flavour::Mysql, Flavour::Mariadb] {
+    for flavour in flavours(Flavour::Mariadb) {
         let server = Mysql::start(&mysql::Settings::new(flavour))?;
         let mut made = Installation::on(&server, &dolphinscheduler(Shared::Closed));
         made.arm();

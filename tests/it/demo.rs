@@ -25,7 +25,7 @@ tests! {
         the_demo_tells_the_whole_story_and_goes_away,
         the_demo_tells_the_story_of_yworkflow,
     ],
-    on_mysql: [
+    in_prove: [
         the_demo_tells_the_whole_story_on_mysql,
     ],
     on_mariadb: [

@@ -7,6 +7,7 @@
 mod report;
 mod run;
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -340,13 +341,23 @@ impl Arguments {
     }
 }
 
-/// Divides the shared tests between MySQL and MariaDB: every sixth for MySQL, where a test takes twice as long.
+/// How long a test that MySQL and MariaDB share may take to run on MySQL, where it takes twice as long, in seconds.
+const FOR_MYSQL: f64 = 15.0;
+
+/// Divides the shared tests between MySQL and MariaDB: every fifth for MySQL, unless it is one of the slowest.
 fn share_out(tests: &mut [Test]) {
+    let slow: HashMap<&str, f64> = run::slow().collect();
+    let is_slow = |name: &str| slow.get(name).is_some_and(|seconds| *seconds > FOR_MYSQL);
     let mut pair: usize = 0;
+    let mut slow_pair = false;
     for test in tests.iter_mut().filter(|test| test.when == When::Shared) {
-        let is_for_mysql = pair.is_multiple_of(6);
         // MySQL comes first.
-        if test.server == Server::Mariadb {
+        if test.server == Server::Mysql {
+            let on_mariadb = test.name.replace("::mysql::", "::mariadb::");
+            slow_pair = is_slow(&test.name) || is_slow(&on_mariadb);
+        }
+        let is_for_mysql = pair.is_multiple_of(5) && !slow_pair;
+        if test.server == Server::Mariadb && !slow_pair {
             pair += 1;
         }
         if is_for_mysql == (test.server == Server::Mariadb) {

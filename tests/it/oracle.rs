@@ -38,8 +38,10 @@ tests! {
     alone: [
         the_worlds_are_odd_enough,
     ],
-    every_server: [
+    each_server: [
         closed_worlds_are_cleaned_as_the_model_says,
+    ],
+    every_server: [
         literal_worlds_are_cleaned_as_the_model_says,
         closed_families_are_purged_as_the_model_says,
         literal_families_are_purged_as_the_model_says,

@@ -10,6 +10,7 @@ use windrow::sandbox::{Postgres, stop_at};
 use super::{is_process, kill_process_of, open_to_all, report, run_as_nobody};
 
 use crate::harness::tests;
+use crate::support::effort::flavours;
 use crate::support::patience::until;
 
 tests! {
@@ -129,7 +130,7 @@ fn its_manners_are_settings() -> Result<()> {
 }
 
 fn a_killed_server_restarts_with_what_was_committed() -> Result<()> {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let mut server = Mysql::start(&Settings {
             durable: flavour == Flavour::Mysql,
             ..Settings::new(flavour)
@@ -177,7 +178,7 @@ fn a_killed_server_restarts_with_what_was_committed() -> Result<()> {
 }
 
 fn a_dropped_server_is_gone_with_its_directory() -> Result<()> {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let server = start(flavour)?;
         let (pid, dir) = (server.pid(), server.dir().to_owned());
         assert!(is_process(pid) && dir.exists());
@@ -188,7 +189,7 @@ fn a_dropped_server_is_gone_with_its_directory() -> Result<()> {
 }
 
 fn a_kept_server_is_found_again_and_ended() -> Result<()> {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let parent = tempfile::tempdir()?;
         open_to_all(parent.path())?;
         let dir = parent.path().join("kept");
@@ -237,7 +238,7 @@ fn a_kept_server_is_found_again_and_ended() -> Result<()> {
 }
 
 fn a_replica_repeats_its_source_from_the_beginning() -> Result<()> {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mysql) {
         let source = start(flavour)?;
         source.query(
             "CREATE DATABASE jobs; CREATE TABLE jobs.kept (id int PRIMARY KEY); INSERT INTO jobs.kept VALUES (1), (2)",
@@ -256,7 +257,7 @@ fn a_replica_repeats_its_source_from_the_beginning() -> Result<()> {
 }
 
 fn the_cpu_time_counts() -> Result<()> {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let server = start(flavour)?;
         let before = server.cpu_seconds();
         server.query(
@@ -271,7 +272,7 @@ fn the_cpu_time_counts() -> Result<()> {
 }
 
 fn a_failed_start_quotes_the_log() {
-    for flavour in Flavour::ALL {
+    for flavour in flavours(Flavour::Mariadb) {
         let error = Mysql::start(&with(flavour, &[("no_such_setting", "1")]))
             .map(drop)
             .expect_err("the start must fail");

@@ -21,6 +21,7 @@ static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
     // Many small databases on few cores: what the server does in each of them by itself is none of a test's business.
     let extra = [
         ("autovacuum", "off"),
+        ("jit", "off"),
         ("max_parallel_workers_per_gather", "0"),
     ];
     let settings = Settings {

@@ -28,8 +28,10 @@ tests! {
     on_postgres: [
         a_failed_family_is_an_exit_code,
     ],
-    postgres_and_mysql: [
+    postgres_then_mysql: [
         a_real_history_is_cleaned_from_end_to_end,
+    ],
+    postgres_and_mysql: [
         odd_histories_are_cleaned_as_the_model_says,
         the_spec_fits_the_schema,
         old_runs_that_run_stay,

@@ -25,6 +25,8 @@ tests! {
         errors_of_a_scheduled_run_are_in_the_ledger,
         every_worker_has_an_event,
         verify_tells_why_no_event_runs,
+    ],
+    mariadb_first: [
         a_replica_gets_the_purge_and_runs_no_event,
     ],
 }

@@ -223,6 +223,32 @@ pub(crate) fn postgres_first<O: Outcome>(
     tests
 }
 
+/// Runs on PostgreSQL; `make prove` tries MySQL, too, which is all that the system under test knows.
+pub(crate) fn postgres_then_mysql<O: Outcome>(
+    module: &str,
+    name: &str,
+    body: impl Body<O>,
+) -> Vec<Test> {
+    let mut tests = postgres_first(module, name, body);
+    tests.retain(|test| test.server != Server::Mariadb);
+    tests
+}
+
+/// Runs on MariaDB; `make prove` tries MySQL, too, which hears the same.
+pub(crate) fn mariadb_first<O: Outcome + 'static>(
+    module: &str,
+    name: &str,
+    body: fn(Flavour) -> O,
+) -> Vec<Test> {
+    let mut tests = mysql_and_mariadb(module, name, body);
+    for test in &mut tests {
+        if test.server == Server::Mysql {
+            test.when = When::Proving;
+        }
+    }
+    tests
+}
+
 /// Runs in `make prove`, and when it is named, on servers of several kinds.
 pub(crate) fn in_prove<O: Outcome + 'static>(
     module: &str,

@@ -22,7 +22,7 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Session, call, connect, server, violations};
 
 tests! {
-    each_server: [
+    every_server: [
         an_installation_of_an_earlier_version_is_upgraded_in_place,
     ],
 }
@@ -90,6 +90,9 @@ fn upgrade(dialect: Dialect, folder: PathBuf) {
         assert!(restored["rows"].as_i64() > Some(0), "{restored}");
     }
 
+    if !effort::is_proof() {
+        return;
+    }
     // Tables, constraints, routines and rights are those of a new installation.
     let upgraded = old.facts();
     let uninstall: &[&str] = match old.archives() {

@@ -19,9 +19,11 @@ use crate::support::effort::seeds;
 use crate::support::installation::Installation;
 
 tests! {
+    postgres_then_mysql: [
+        the_rows_of_a_real_history_go_as_the_model_says,
+    ],
     postgres_and_mysql: [
         rows_go_as_the_model_says,
-        the_rows_of_a_real_history_go_as_the_model_says,
         a_row_of_two_rules_goes_once,
         task_state_without_an_expiry_never_goes_by_itself,
         what_nothing_names_any_more_goes,

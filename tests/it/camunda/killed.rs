@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{AS_OF, Unit, by_end, in_each_unit, options, rule, state};
+use super::{AS_OF, Unit, by_end, in_each_unit_on_postgres, options, rule, state};
 use crate::harness::tests;
 use crate::support::camunda::Camunda;
 
@@ -11,7 +11,7 @@ tests! {
     postgres_first: [
         what_a_killed_run_by_end_time_leaves_is_told_and_finished,
     ],
-    in_each_unit: [
+    in_each_unit_on_postgres: [
         what_the_session_of_a_killed_run_commits_is_told_and_finished,
     ],
 }

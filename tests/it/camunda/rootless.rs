@@ -6,15 +6,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{NOW, Unit, in_each_unit, options, rule};
+use super::{NOW, Unit, in_each_unit, in_each_unit_on_postgres, options, rule};
 use crate::harness::tests;
 use crate::support::camunda::Camunda;
 use crate::support::installation::violations;
 
 tests! {
     in_each_unit: [
-        a_run_and_a_purge_take_an_old_instance_as_any_other,
         rows_without_a_root_go_with_the_instance_that_they_name,
+    ],
+    in_each_unit_on_postgres: [
+        a_run_and_a_purge_take_an_old_instance_as_any_other,
         a_stamp_sets_the_removal_time_of_all_rows_of_an_old_instance,
     ],
 }

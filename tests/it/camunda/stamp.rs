@@ -27,10 +27,8 @@ tests! {
     on_postgres: [
         the_command_line_stamps_and_the_spec_fits,
     ],
-    each_server: [
-        a_stamp_of_a_realistic_history_is_finished_whatever_ends_it,
-    ],
     every_server: [
+        a_stamp_of_a_realistic_history_is_finished_whatever_ends_it,
         a_stamp_sets_what_the_model_says_and_nothing_else,
         a_stamp_that_makes_no_sense_is_refused,
     ],

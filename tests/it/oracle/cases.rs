@@ -26,10 +26,10 @@ tests! {
         a_hold_counts_from_the_moment_it_is_committed,
     ],
     each_server: [
-        the_settings_of_a_session_change_nothing,
         a_file_that_a_row_names_is_told_before_it_goes,
     ],
     every_server: [
+        the_settings_of_a_session_change_nothing,
         an_end_time_exactly_at_the_cutoff_stays,
         a_zone_less_end_time_is_read_in_the_zone_of_the_application,
         a_zone_that_the_server_does_not_know_is_an_error,

@@ -366,7 +366,7 @@ fn the_demo_tells_the_story_of_yworkflow() {
 fn the_demo_tells_the_story_of_camunda_on_every_server() {
     tells_the_same(
         "camunda7",
-        effort::size(&["postgres", "mariadb"], &["postgres", "mysql", "mariadb"]),
+        effort::size(&["postgres"], &["postgres", "mysql", "mariadb"]),
         &[
             "three point at its byte arrays",
             "a hold keeps a family nevertheless",

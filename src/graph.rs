@@ -396,6 +396,13 @@ pub struct Timed {
     pub stamps: Vec<Stamp>,
 }
 
+impl Timed {
+    /// What belongs to no family of the rule, and is held by itself.
+    pub fn others(&self) -> impl Iterator<Item = &Stamp> {
+        self.stamps.iter().filter(|stamp| stamp.of.is_some())
+    }
+}
+
 /// What one transaction of a rule by time takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {

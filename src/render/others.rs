@@ -61,9 +61,7 @@ impl Others {
     pub(super) fn new(graph: &Graph, timed: &Timed, dialect: Dialect) -> Others {
         let mut others = Others::default();
         let finders: Vec<Finder> = timed
-            .stamps
-            .iter()
-            .filter(|stamp| stamp.of.is_some())
+            .others()
             .map(|stamp| Finder {
                 graph,
                 timed,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::archive::{self, ArchiveView};
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Rule, Table, TableId};
+use crate::graph::{Edge, Graph, Rule, Stamp, Table, TableId};
 
 /// What the template of restorations has beside the spec's view.
 #[derive(Serialize)]
@@ -364,6 +364,18 @@ fn is_named(table: &Table, dialect: Dialect) -> String {
     }
 }
 
+/// The key of row `t` of a table of what belongs to no family, unless it is none of these.
+fn held_by_itself(other: &Stamp, key: &str, dialect: Dialect) -> String {
+    let conditions = other.candidates.iter();
+    let conditions: Vec<String> = conditions
+        .map(|condition| dialect.condition_of("t", condition))
+        .collect();
+    match &conditions[..] {
+        [] => key.to_owned(),
+        conditions => format!("CASE WHEN {} THEN {key} END", conditions.join(" AND ")),
+    }
+}
+
 /// The rows of a restoration that the rule would delete again, and under which key it holds them.
 fn holds(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) -> Vec<HoldView> {
     let hold = |id: TableId, key: String, conditions: Vec<String>| HoldView {
@@ -397,9 +409,13 @@ fn holds(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) -> Vec
             .iter()
             .map(|name| format!("t.{}", dialect.ident(name)))
             .collect();
-        let key = format!("t.{}", key_of(root, dialect));
+        let key = format!("t.{}", key_of(graph.table(member.table), dialect));
         if member.table == rule.root && !columns.contains(&key) {
+            // A root need not name itself.
             columns.push(key);
+        } else if let Some(other) = timed.others().find(|it| it.root == member.table) {
+            // What belongs to no family is held by itself.
+            columns.push(held_by_itself(other, &key, dialect));
         }
         let first = match (dialect, &columns[..]) {
             (_, []) => "NULL".to_owned(),

@@ -5,6 +5,7 @@ mod by_end;
 mod families;
 mod killed;
 mod oracle;
+mod others;
 mod rootless;
 mod stamp;
 mod stamp_of;
@@ -21,7 +22,7 @@ use crate::support::installation::violations;
 use crate::support::patience::until;
 
 tests! {
-    within: [agree::tests, by_end::tests, families::tests, killed::tests, oracle::tests, rootless::tests, stamp::tests, stamp_of::tests, twins::tests],
+    within: [agree::tests, by_end::tests, families::tests, killed::tests, oracle::tests, others::tests, rootless::tests, stamp::tests, stamp_of::tests, twins::tests],
     every_server: [
         no_window_has_more_rows_of_a_table_than_the_setting_says,
         options_that_make_no_sense_are_refused,

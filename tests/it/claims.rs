@@ -36,13 +36,14 @@ tests! {
     ],
 }
 
-/// The newest version; in `make prove` every one from 15 on.
+/// The oldest version of those from 15 on, where a superuser's COMMIT lends his rights, and the newest; in `make prove`
+/// every one.
 fn on_each_version(test: impl Fn(&Postgres) -> Result<()>) -> Result<()> {
     let versions = sandbox::installed();
     let mut versions: Vec<_> = versions.into_iter().filter(|it| it.0 >= 15).collect();
-    versions.sort_unstable();
-    if !is_proof() {
-        versions.drain(..versions.len().saturating_sub(1));
+    let between = 1..versions.len().saturating_sub(1);
+    if !is_proof() && !between.is_empty() {
+        versions.drain(between);
     }
     for (major, bin_dir) in versions {
         let server = Postgres::start(&Settings {

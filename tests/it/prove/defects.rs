@@ -322,7 +322,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "AND (t.\"root_proc_inst_id_\" IN (SELECT unnest(v_keep))) IS NOT TRUE",
             "AND true",
         )],
-        mysql: &[edit("AND k1.id IS NULL;", ";")],
+        mysql: &[edit("AND k1.id IS NULL", "AND true")],
         noticed_by: &[
             "camunda::by_window::SERVER::a_hold_on_any_member_keeps_its_family_and_purge_takes_one_family",
         ],

@@ -60,9 +60,9 @@ pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
         client = open(config.ssl_mode(DriverSslMode::Disable));
     }
     let mut client = client.map_err(|error| connect_failure(url, error))?;
-    // Instants without a zone, in options and in answers, are meant in UTC.
+    // Instants without a zone, in options and in answers, are meant in UTC. To compile a query of the catalog takes longer
+    // than to answer it.
     client
-        // To compile a query of the catalog takes longer than to answer it.
         .batch_execute("SET TIME ZONE 'UTC'; SET jit = off")
         .map_err(statement_failure)?;
     Ok(Box::new(Postgres {

@@ -44,12 +44,7 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of {{ rule.table_name }}.{{ rule.key_name }}. [body @body@]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
-        {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
-{%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %}
-{%- for list in rule.timed.held %}, {{ control }}.{{ list.name }}{% endfor %};
+        {{ w::work_of_timed(control=control, rule=rule) }};
     -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
     -- better than to read the table from end to end, and nothing but these rows is locked.
     CREATE TEMPORARY TABLE {{ control }}.work_due (
@@ -169,12 +164,7 @@ COMMENT 'Drops the work tables. [body @body@]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         {{ control }}.work_skipped, {{ control }}.work_mend, {{ control }}.work_torn,
-        {{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
-        {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
-{%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %}
-{%- for list in rule.timed.held %}, {{ control }}.{{ list.name }}{% endfor %};
+        {{ w::work_of_timed(control=control, rule=rule) }};
 END;
 
 -- {{ rule.name }}_cutoff: what is due{% if rule.timed.ages %}: rows older than the retention and the safety lag{% else %}: rows whose stored {{ rule.end_time_name }} lies before this instant{% endif %}.

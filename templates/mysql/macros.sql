@@ -1011,6 +1011,16 @@ CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p
 {%- endfor %}
 {%- endmacro make_collects %}
 
+{#- The work tables of one batch of a rule by a time of its own. -#}
+{% macro work_of_timed(control, rule) -%}
+{{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
+        {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
+{%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
+{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
+{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %}
+{%- for list in rule.timed.held %}, {{ control }}.{{ list.name }}{% endfor %}
+{%- endmacro work_of_timed %}
+
 {% macro names_of_collects(control, rule) -%}
 {%- for collect in rule.collects -%}
 {%- if not collect.joined -%}

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use crate::harness::{Test, every_server, postgres_first, tests};
+use crate::harness::{Body, Test, every_server, postgres_first, tests};
 use crate::support::camunda::{Camunda, graph_by_window};
 use crate::support::installation::violations;
 use crate::support::patience::until;
@@ -46,36 +46,47 @@ const AS_OF: &str = "2026-06-01T12:00:00Z";
 
 /// Runs by families on every server, and by windows on PostgreSQL: families take by windows, too, what belongs to none.
 fn in_each_unit(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
-    let windows = move |dialect| body(Unit::Window, dialect);
-    let mut tests = postgres_first(&format!("{module}::by_window"), name, windows);
-    tests.extend(by_family(module, name, body));
+    let mut tests = postgres_first(&by_window(module), name, in_unit(Unit::Window, body));
+    tests.extend(every_server(
+        &by_family(module),
+        name,
+        in_unit(Unit::Family, body),
+    ));
     tests
 }
 
 /// Runs by families and by windows on every server.
 fn in_each_unit_everywhere(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
-    let windows = move |dialect| body(Unit::Window, dialect);
-    let mut tests = every_server(&format!("{module}::by_window"), name, windows);
-    tests.extend(by_family(module, name, body));
+    let mut tests = every_server(&by_window(module), name, in_unit(Unit::Window, body));
+    tests.extend(every_server(
+        &by_family(module),
+        name,
+        in_unit(Unit::Family, body),
+    ));
     tests
 }
 
 /// Runs by families and by windows on PostgreSQL: that others do it on MySQL and MariaDB is shown elsewhere.
 fn in_each_unit_on_postgres(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
-    let windows = move |dialect| body(Unit::Window, dialect);
-    let families = move |dialect| body(Unit::Family, dialect);
-    let mut tests = postgres_first(&format!("{module}::by_window"), name, windows);
+    let mut tests = postgres_first(&by_window(module), name, in_unit(Unit::Window, body));
     tests.extend(postgres_first(
-        &format!("{module}::by_family"),
+        &by_family(module),
         name,
-        families,
+        in_unit(Unit::Family, body),
     ));
     tests
 }
 
-fn by_family(module: &str, name: &str, body: fn(Unit, Dialect)) -> Vec<Test> {
-    let families = move |dialect| body(Unit::Family, dialect);
-    every_server(&format!("{module}::by_family"), name, families)
+fn by_window(module: &str) -> String {
+    format!("{module}::by_window")
+}
+
+fn by_family(module: &str) -> String {
+    format!("{module}::by_family")
+}
+
+fn in_unit(unit: Unit, body: fn(Unit, Dialect)) -> impl Body<()> {
+    move |dialect| body(unit, dialect)
 }
 
 /// What one transaction takes.

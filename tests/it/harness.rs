@@ -135,6 +135,14 @@ macro_rules! tests {
 }
 pub(crate) use tests;
 
+/// The same tests; those on some servers are run at another time.
+fn when(when: When, mut tests: Vec<Test>, on: impl Fn(Server) -> bool) -> Vec<Test> {
+    for test in tests.iter_mut().filter(|test| on(test.server)) {
+        test.when = when;
+    }
+    tests
+}
+
 /// The tests of a submodule.
 pub(crate) fn within(_: &str, _: &str, tests: fn() -> Vec<Test>) -> Vec<Test> {
     tests()
@@ -142,11 +150,7 @@ pub(crate) fn within(_: &str, _: &str, tests: fn() -> Vec<Test>) -> Vec<Test> {
 
 /// Looks at the sources, the goldens or what is generated, and needs no server: a part of `make lint`.
 pub(crate) fn lint<O: Outcome + 'static>(module: &str, name: &str, body: fn() -> O) -> Vec<Test> {
-    let mut tests = alone(module, name, body);
-    for test in &mut tests {
-        test.when = When::Lint;
-    }
-    tests
+    when(When::Lint, alone(module, name, body), |_| true)
 }
 
 /// Ways to name a test that keeps one queue busy.
@@ -182,11 +186,7 @@ pub(crate) fn when_asked<O: Outcome + 'static>(
     name: &str,
     body: fn() -> O,
 ) -> Vec<Test> {
-    let mut tests = on_several(module, name, body);
-    for test in &mut tests {
-        test.when = When::Asked;
-    }
-    tests
+    when(When::Asked, on_several(module, name, body), |_| true)
 }
 
 /// Runs on each of the three servers: the test touches what differs between MySQL and MariaDB.
@@ -199,13 +199,9 @@ pub(crate) fn each_server<O: Outcome>(module: &str, name: &str, body: impl Body<
 
 /// Runs on PostgreSQL and on one of MySQL and MariaDB, which are given the same text; `make prove` tries both.
 pub(crate) fn every_server<O: Outcome>(module: &str, name: &str, body: impl Body<O>) -> Vec<Test> {
-    let mut tests = each_server(module, name, body);
-    for test in &mut tests {
-        if test.server != Server::Postgres {
-            test.when = When::Shared;
-        }
-    }
-    tests
+    when(When::Shared, each_server(module, name, body), |server| {
+        server != Server::Postgres
+    })
 }
 
 /// Runs on PostgreSQL; `make prove` tries all three servers. For what others look at on MySQL or MariaDB, too.
@@ -214,13 +210,9 @@ pub(crate) fn postgres_first<O: Outcome>(
     name: &str,
     body: impl Body<O>,
 ) -> Vec<Test> {
-    let mut tests = each_server(module, name, body);
-    for test in &mut tests {
-        if test.server != Server::Postgres {
-            test.when = When::Proving;
-        }
-    }
-    tests
+    when(When::Proving, each_server(module, name, body), |server| {
+        server != Server::Postgres
+    })
 }
 
 /// Runs on PostgreSQL; `make prove` tries MySQL, too, which is all that the system under test knows.
@@ -240,13 +232,11 @@ pub(crate) fn mariadb_first<O: Outcome + 'static>(
     name: &str,
     body: fn(Flavour) -> O,
 ) -> Vec<Test> {
-    let mut tests = mysql_and_mariadb(module, name, body);
-    for test in &mut tests {
-        if test.server == Server::Mysql {
-            test.when = When::Proving;
-        }
-    }
-    tests
+    when(
+        When::Proving,
+        mysql_and_mariadb(module, name, body),
+        |server| server == Server::Mysql,
+    )
 }
 
 /// Runs in `make prove`, and when it is named, on servers of several kinds.
@@ -255,11 +245,7 @@ pub(crate) fn in_prove<O: Outcome + 'static>(
     name: &str,
     body: fn() -> O,
 ) -> Vec<Test> {
-    let mut tests = on_several(module, name, body);
-    for test in &mut tests {
-        test.when = When::Proving;
-    }
-    tests
+    when(When::Proving, on_several(module, name, body), |_| true)
 }
 
 /// Runs on PostgreSQL and MySQL: the system under test knows no other.

@@ -3,7 +3,7 @@
 pub(crate) mod catalog;
 
 use std::io::Write as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use windrow::bundle::Statement;
@@ -140,38 +140,14 @@ impl Place {
             if !wanted(&file.path) {
                 continue;
             }
-            let mut client = self
-                .client(before)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("the client starts");
-            let mut input = client.stdin.take().expect("an input");
-            input.write_all(file.text.as_bytes()).expect("it reads");
-            drop(input);
-            let answer = client.wait_with_output().expect("the client ends");
-            assert!(
-                answer.status.success(),
-                "{}: {}",
-                file.path,
-                String::from_utf8_lossy(&answer.stderr)
+            apply_by_client(
+                self.dialect,
+                &self.database,
+                before,
+                &file.path,
+                file.text.as_bytes(),
             );
         }
-    }
-
-    fn client(&self, before: &str) -> Command {
-        if self.dialect != Dialect::Postgres {
-            let mut client = server(self.dialect).client();
-            client.arg(format!("--init-command={before}"));
-            return client;
-        }
-        let mut client = database::server().bin("psql");
-        client
-            .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
-            .args(["--dbname", &self.database, "--command", before])
-            .args(["--file", "-"]);
-        client
     }
 
     /// On PostgreSQL others wait meanwhile: roles belong to the whole server.
@@ -181,16 +157,12 @@ impl Place {
 
     /// Everything that an installation may touch.
     fn facts(&mut self, with_bodies: bool) -> Vec<String> {
-        let mut facts = Vec::new();
-        for select in catalog::selects(self.dialect, &self.graph.name, with_bodies) {
-            let rows = self
-                .session
-                .query(&select, &[])
-                .unwrap_or_else(|error| panic!("{error:#}\n\n{select}"));
-            facts.extend(rows.into_iter().flatten().flatten());
-        }
-        facts.sort();
-        facts
+        catalog::facts(
+            &mut self.session,
+            self.dialect,
+            &self.graph.name,
+            with_bodies,
+        )
     }
 
     /// The rows that people and runs write, of one table after the other.
@@ -276,6 +248,43 @@ impl Drop for Place {
             ));
         }
     }
+}
+
+/// Has the server's own client execute a file in a database, behind what its session does before.
+pub(crate) fn apply_by_client(
+    dialect: Dialect,
+    database: &str,
+    before: &str,
+    path: &str,
+    text: &[u8],
+) {
+    let mut client = match dialect {
+        Dialect::Postgres => {
+            let mut client = database::server().bin("psql");
+            client
+                .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
+                .args(["--dbname", database, "--command", before])
+                .args(["--file", "-"]);
+            client
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            let mut client = server(dialect).client();
+            client.arg(format!("--init-command={before}"));
+            client
+        }
+    };
+    let mut client = client
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the client starts");
+    let mut input = client.stdin.take().expect("an input");
+    input.write_all(text).expect("it reads");
+    drop(input);
+    let answer = client.wait_with_output().expect("the client ends");
+    let said = String::from_utf8_lossy(&answer.stderr);
+    assert!(answer.status.success(), "{path}: {said}");
 }
 
 fn installation(path: &str) -> bool {

@@ -56,13 +56,7 @@ fn a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life(flavour: Flavour) {
         }
         assert_eq!(last(&mut installation), ["running: "], "{minutes}");
         let calls = Calls::new(installation.dialect, &installation.control, "nodes");
-        let status = installation
-            .session
-            .query(&calls.status(), &[Some("nodes")]);
-        let status = status.expect("an answer")[0][0]
-            .clone()
-            .expect("a document");
-        let status: Value = serde_json::from_str(&status).expect("JSON");
+        let status = installation.document(&calls.status(), "nodes");
         assert_eq!(status["running"][0]["server"], "another server", "{status}");
         let screen = report::status(&status);
         assert!(screen.contains("(on another server)"), "{screen}");

@@ -195,12 +195,7 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
 
     // The same as a person sees it.
     let calls = Calls::new(dialect, &installation.control, "sight");
-    let ask = |installation: &mut Installation, sql: &str, parameter: &str| -> Value {
-        let rows = installation.session.query(sql, &[Some(parameter)]);
-        let text = rows.expect("an answer")[0][0].clone().expect("a document");
-        serde_json::from_str(&text).expect("JSON")
-    };
-    let status = ask(&mut installation, &calls.status(), "sight");
+    let status = installation.document(&calls.status(), "sight");
     let rule = &status["rules"][0];
     assert_eq!(rule["families"], 2, "{status}");
     assert_eq!(rule["last_look_status"], "done", "{status}");
@@ -218,7 +213,7 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
         assert_eq!(words[1..3], ["workflow_instances", "1"], "{screen}");
         assert_eq!(words[4..6], ["days", key], "{screen}");
     }
-    let newest = ask(&mut installation, &calls.history(false), "1");
+    let newest = installation.document(&calls.history(false), "1");
     let figures = [
         &newest["families"],
         &newest["deleted_rows"],

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use windrow::db::Row;
@@ -15,7 +14,7 @@ use windrow::graph::Graph;
 use windrow::render;
 
 use crate::harness::tests;
-use crate::idempotence::{assert_same, catalog};
+use crate::idempotence::{apply_by_client, assert_same, catalog};
 use crate::support::database;
 use crate::support::effort;
 use crate::support::graphs::graph_of;
@@ -172,29 +171,10 @@ impl Old {
         files.sort();
         assert!(files.len() > 8, "{files:?}");
         for file in files {
-            let mut client = match self.dialect {
-                Dialect::Postgres => {
-                    let mut client = database::server().bin("psql");
-                    client
-                        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1"])
-                        .args(["--dbname", &self.graph.database, "--file", "-"]);
-                    client
-                }
-                _ => server(self.dialect).client(),
-            };
-            let mut client = client
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("the client starts");
             let text = fs::read(&file).expect("a readable file");
-            let mut input = client.stdin.take().expect("an input");
-            input.write_all(&text).expect("it reads");
-            drop(input);
-            let answer = client.wait_with_output().expect("the client ends");
-            let said = String::from_utf8_lossy(&answer.stderr);
-            assert!(answer.status.success(), "{}: {said}", file.display());
+            let (dialect, database) = (self.dialect, &self.graph.database);
+            let path = file.display().to_string();
+            apply_by_client(dialect, database, "SELECT 1", &path, &text);
         }
     }
 
@@ -286,12 +266,7 @@ impl Old {
 
     /// What stands in the catalog.
     fn facts(&mut self) -> Vec<String> {
-        let mut facts = Vec::new();
-        for select in catalog::selects(self.dialect, &self.graph.name, true) {
-            facts.extend(self.query(&select).into_iter().flatten().flatten());
-        }
-        facts.sort();
-        facts
+        catalog::facts(&mut self.session, self.dialect, &self.graph.name, true)
     }
 
     fn query(&mut self, sql: &str) -> Vec<Row> {

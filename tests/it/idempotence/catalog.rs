@@ -2,9 +2,29 @@
 
 use windrow::dialect::Dialect;
 
+use crate::support::installation::Session;
+
+/// What an installation may touch, in order.
+pub(crate) fn facts(
+    session: &mut Session,
+    dialect: Dialect,
+    name: &str,
+    with_bodies: bool,
+) -> Vec<String> {
+    let mut facts = Vec::new();
+    for select in selects(dialect, name, with_bodies) {
+        let rows = session
+            .query(&select, &[])
+            .unwrap_or_else(|error| panic!("{error:#}\n\n{select}"));
+        facts.extend(rows.into_iter().flatten().flatten());
+    }
+    facts.sort();
+    facts
+}
+
 /// What reads the facts of a database and of the control schema of a spec, `name` both of them. MariaDB's client leaves
 /// out the comments of a body; the comment of a routine has a hash of the rest, which verify() compares.
-pub(crate) fn selects(dialect: Dialect, name: &str, with_bodies: bool) -> Vec<String> {
+pub(super) fn selects(dialect: Dialect, name: &str, with_bodies: bool) -> Vec<String> {
     match dialect {
         Dialect::Postgres => vec![POSTGRES.replace("NAME", name)],
         Dialect::Mysql | Dialect::Mariadb => innodb(name, with_bodies),

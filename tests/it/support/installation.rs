@@ -169,6 +169,13 @@ impl Installation {
         installation
     }
 
+    /// The document that a query of one parameter answers.
+    pub(crate) fn document(&mut self, sql: &str, parameter: &str) -> Value {
+        let rows = self.session.query(sql, &[Some(parameter)]);
+        let text = rows.expect("an answer")[0][0].clone().expect("a document");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
     /// A further session of the superuser.
     pub(crate) fn connect(&self) -> Session {
         connect(&self.superuser())

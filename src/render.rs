@@ -31,8 +31,10 @@ mod acting;
 mod adopt;
 mod archive;
 mod cascade;
+mod document;
 mod held;
 mod keeps;
+mod kernel;
 mod last;
 pub mod monitoring;
 mod mysql_probes;
@@ -67,13 +69,8 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "11_workers.sql",
-        include_str!("../templates/postgres/11_workers.sql"),
-    ),
-    (
-        "postgres",
-        "12_settings.sql",
-        include_str!("../templates/postgres/12_settings.sql"),
+        "11_spec.sql",
+        include_str!("../templates/postgres/11_spec.sql"),
     ),
     (
         "postgres",
@@ -112,11 +109,6 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "35_pace.sql",
-        include_str!("../templates/postgres/35_pace.sql"),
-    ),
-    (
-        "postgres",
         "40_run.sql",
         include_str!("../templates/postgres/40_run.sql"),
     ),
@@ -139,11 +131,6 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "52_triggers.sql",
         include_str!("../templates/postgres/52_triggers.sql"),
-    ),
-    (
-        "postgres",
-        "46_metrics.sql",
-        include_str!("../templates/postgres/46_metrics.sql"),
     ),
     (
         "postgres",
@@ -736,13 +723,8 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
             let body = tera
                 .render(template, context)
                 .with_context(|| format!("cannot render the template `{folder}/{template}`"))?;
-            files.push(file(
-                graph,
-                dialect,
-                format!("{}/{folder}/{name}", graph.name),
-                purpose,
-                &body,
-            ));
+            let path = format!("{}/{folder}/{name}", graph.name);
+            files.push(file(graph, dialect, path, purpose, &body));
             Ok(())
         };
     let context = tera::Context::from_serialize(view)?;
@@ -765,6 +747,12 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
             &context,
         )?;
     }
+    add(
+        "11_spec.sql",
+        "11_spec.sql",
+        "the rules of the spec, as the kernel knows them",
+        &context,
+    )?;
     add(
         "12_settings.sql",
         "12_settings.sql",
@@ -893,6 +881,13 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         "read-only checks, safe anywhere",
         &context,
     )?;
+    for kernel in kernel::files(graph, dialect) {
+        let path = format!("{}/{}/{}", graph.name, dialect.facts().folder, kernel.name);
+        let text = kernel.in_schema(&view.control, &view.owner);
+        files.push(file(graph, dialect, path, kernel.purpose, &text));
+    }
+    // Numbers and names say in which order they are applied.
+    files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 
@@ -941,13 +936,18 @@ fn file(graph: &Graph, dialect: Dialect, path: String, purpose: &str, body: &str
     }
 }
 
-/// Statements that a client cuts at their semicolons by itself: routine bodies are quoted. `@body@` becomes the hash of
-/// the body before it.
+/// Statements that a client cuts at their semicolons by itself: routine bodies are quoted. A comment on a routine ends with
+/// the hash of its body, which stands before it.
 fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
     let mut statements = Vec::new();
     let mut hash = String::new();
     for chunk in chunks {
-        let chunk_text = chunk.text.replace("@body@", &hash);
+        let mut chunk_text = chunk.text.replace("@body@", &hash);
+        let told = ["comment on function ", "comment on procedure "];
+        if told.iter().any(|verb| chunk.what.starts_with(verb)) && !chunk_text.contains("[body ") {
+            let end = chunk_text.rfind("';").unwrap_or(chunk_text.len());
+            chunk_text.insert_str(end, &format!(" [body {hash}]"));
+        }
         if let Some(text) = routine_text(Dialect::Postgres, &chunk_text) {
             hash = body_fingerprint(Dialect::Postgres, &text);
         }
@@ -1039,8 +1039,11 @@ pub fn routine_text(dialect: Dialect, sql: &str) -> Option<String> {
         .collect();
     let mut settings: Vec<String> = head
         .lines()
-        .filter_map(|line| line.strip_prefix("SET ")?.split_once(" = "))
-        .map(|(name, value)| format!("{name}={}", value.replace('\'', "")).to_lowercase())
+        .filter_map(|line| line.strip_prefix("SET "))
+        .map(|setting| match setting.split_once(" = ") {
+            Some((name, value)) => format!("{name}={}", value.replace('\'', "")).to_lowercase(),
+            None => setting.to_lowercase(),
+        })
         .collect();
     settings.sort();
     let is = |word: &str| words.contains(&word);
@@ -1190,6 +1193,8 @@ struct SpecView {
     /// The windows as the spec has them.
     windows_text: String,
     rules: Vec<RuleView>,
+    /// What the kernel is told of the whole installation, as a literal.
+    document: String,
     /// Each column that names files.
     files: Vec<FileView>,
     /// Each setting that any rule has.
@@ -1396,6 +1401,8 @@ struct RuleView {
     /// The setting that says how much the first batch of a run takes.
     batch_setting: &'static str,
     settings: Vec<SettingView>,
+    /// What the kernel is told of the rule, as a literal.
+    document: String,
     /// Those of them that slow a run down, where the spec declares them.
     pace: Vec<SettingView>,
     policy_comment: String,
@@ -1806,6 +1813,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             Some(_) => String::new(),
             None => dialect.text(&graph.time_zone),
         },
+        document: document::of_spec(graph, dialect),
         starts_always: graph.schedules.iter().any(|schedule| starts(schedule, dialect).is_empty()),
         jobs: jobs(graph, dialect),
         workers: graph.workers,
@@ -2372,6 +2380,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         safety_lag: rule.retention.safety_lag,
         batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
         pace: settings::declared(&settings),
+        document: document::of_rule(graph, purge, &settings, dialect),
         settings,
         policy_comment: dialect.text(&format!(
             "The minimum retention of rule {} is {}; it stands in the spec.",

@@ -124,7 +124,14 @@ SELECT
             CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
             CASE WHEN p.proisstrict THEN 'strict' END,
             CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-            (SELECT pg_catalog.string_agg(pg_catalog.lower(s.setting), ' ' ORDER BY pg_catalog.lower(s.setting) COLLATE \"C\") FROM pg_catalog.unnest(p.proconfig) AS s(setting))
+            (
+                SELECT pg_catalog.string_agg(t.told, ' ' ORDER BY t.told COLLATE \"C\")
+                FROM pg_catalog.unnest(p.proconfig) AS s(setting)
+                CROSS JOIN LATERAL (SELECT CASE s.setting
+                    WHEN pg_catalog.concat('search_path=', pg_catalog.quote_ident($1), ', pg_catalog, pg_temp') THEN 'search_path from current'
+                    ELSE pg_catalog.lower(s.setting)
+                END) AS t(told)
+            )
         ),
         pg_catalog.chr(10),
         p.prosrc

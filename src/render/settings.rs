@@ -28,6 +28,13 @@ pub(super) struct SettingView {
     takes: String,
 }
 
+impl SettingView {
+    /// Its name, and what the spec says.
+    pub(super) fn limit(&self) -> (&'static str, i64) {
+        (self.name, self.value)
+    }
+}
+
 /// What a spec declares that runs wait for, beyond the settings.
 #[derive(Serialize)]
 pub(super) struct ThrottlesView {
@@ -53,6 +60,7 @@ pub(super) struct HeartbeatView {
 /// A raw query of a rule, indented.
 #[derive(Serialize)]
 struct QueryView {
+    name: String,
     rule: String,
     sql: String,
 }
@@ -69,6 +77,7 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> Throttle
         let lines = rule.limits.wait_while_sql.as_ref()?.lines();
         let lines: Vec<String> = lines.map(|line| format!("            {line}")).collect();
         Some(QueryView {
+            name: rule.name.clone(),
             rule: dialect.text(&rule.name),
             sql: lines.join("\n"),
         })

@@ -303,6 +303,16 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_pass (
 COMMENT ON TABLE {{ control }}.run_pass IS
     'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
 {%- endif %}
+--# create table {{ control }}.run_sweep
+CREATE TABLE IF NOT EXISTS {{ control }}.run_sweep (
+    run_id   bigint  NOT NULL PRIMARY KEY,
+    sweep_id bigint  NOT NULL,
+    worker   integer NOT NULL,
+    at_rule  text
+);
+--# comment on table {{ control }}.run_sweep
+COMMENT ON TABLE {{ control }}.run_sweep IS
+    'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
 --# create table {{ control }}.run_failure
 CREATE TABLE IF NOT EXISTS {{ control }}.run_failure (
     run_id    bigint      NOT NULL,

@@ -573,6 +573,8 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_overdue(timestamptz, bigint) IS
     'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest {{ rule.end_time_name }} was, and whether these are all. Reads only. [body @body@]';
 
+{{ w::age_of(control=control, rule=rule) }}
+
 -- {{ rule.name }}_strays: by table, rows that do not share the {{ rule.end_time_name }} of their root, and rows without one.
 --# create function {{ control }}.{{ rule.name }}_strays
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_strays()

@@ -1876,7 +1876,14 @@ BEGIN
                 CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
                 CASE WHEN p.proisstrict THEN 'strict' END,
                 CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN 'search_path={{ control }}, pg_catalog, pg_temp' THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
             )) AS h(head)
             WHERE p.pronamespace = {{ control_literal }}::regnamespace
               AND p.proname = r.name

@@ -658,3 +658,28 @@ ALTER TABLE {{ table }}
     DROP CONSTRAINT IF EXISTS {{ name }},
     ADD CONSTRAINT {{ name }} CHECK ({{ condition }});
 {%- endmacro check %}
+
+
+{#- How long ago a root ended, by its key. -#}
+{% macro age_of(control, rule) -%}
+-- {{ rule.name }}_age_of: how long ago a root ended.
+--# create function {{ control }}.{{ rule.name }}_age_of
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM {{ rule.age_of_root }})
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.key }} = p_key::{{ rule.key_type }}
+          AND isfinite({{ rule.ended }})
+    );
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_age_of
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body @body@]';
+{%- endmacro age_of %}

@@ -529,6 +529,14 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_pass (
 );
 COMMENT ON TABLE windrow_airflow_3.run_pass IS
     'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
+CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_sweep (
+    run_id   bigint  NOT NULL PRIMARY KEY,
+    sweep_id bigint  NOT NULL,
+    worker   integer NOT NULL,
+    at_rule  text
+);
+COMMENT ON TABLE windrow_airflow_3.run_sweep IS
+    'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
 CREATE TABLE IF NOT EXISTS windrow_airflow_3.run_failure (
     run_id    bigint      NOT NULL,
     rule      text        NOT NULL,

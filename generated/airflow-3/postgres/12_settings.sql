@@ -4,9 +4,10 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
+SET search_path = windrow_airflow_3, pg_catalog, pg_temp;
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
-CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting (
+CREATE TABLE IF NOT EXISTS setting (
     rule       text        NOT NULL,
     name       text        NOT NULL,
     value      bigint      NOT NULL,
@@ -14,11 +15,11 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting (
     changed_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (rule, name)
 );
-COMMENT ON TABLE windrow_airflow_3.setting IS
+COMMENT ON TABLE setting IS
     'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting(); a trigger checks the limits of a value, whoever writes.';
 
 -- setting_log: every change of a setting.
-CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting_log (
+CREATE TABLE IF NOT EXISTS setting_log (
     log_id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     rule       text        NOT NULL,
     name       text        NOT NULL,
@@ -27,484 +28,101 @@ CREATE TABLE IF NOT EXISTS windrow_airflow_3.setting_log (
     changed_by text        NOT NULL DEFAULT session_user,
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE windrow_airflow_3.setting_log IS
+COMMENT ON TABLE setting_log IS
     'Every change of table setting, written by its trigger; NULL: the default of the spec. Pruned with the ledger, but for the last change of each setting.';
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
-CREATE OR REPLACE VIEW windrow_airflow_3.settings AS
+CREATE OR REPLACE VIEW settings AS
 SELECT
-    l.position, l.rule, l.name, coalesce(s.value, l.spec_value) AS value, l.unit, l.spec_value::bigint,
-    l.least_value::bigint, l.greatest_value::bigint, l.takes, s.changed_by, s.changed_at
+    r.position * 100 + k.position AS position, r.rule, l.name, coalesce(s.value, l.value) AS value, k.unit, l.value AS spec_value,
+    k.least_value::bigint, k.greatest_value::bigint,
+    CASE
+        WHEN k.is_limit AND k.greatest_value = 999999999999999999 THEN format('0 (off) or more %s', k.unit)
+        WHEN k.is_limit THEN format('0 (off) to %s %s', k.greatest_value, k.unit)
+        WHEN k.greatest_value = 999999999999999999 THEN format('%s or more %s', k.least_value, k.unit)
+        ELSE format('%s to %s %s', k.least_value, k.greatest_value, k.unit)
+    END AS takes,
+    s.changed_by, s.changed_at
 FROM (
     VALUES
-        (1, 'dag_runs', 'batch_families', 'families', 150, 1, 5000, '1 to 5000 families'),
-        (2, 'dag_runs', 'run_families', 'families', 10000, 1, 999999999999999999, '1 or more families'),
-        (3, 'dag_runs', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (4, 'dag_runs', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (5, 'dag_runs', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (6, 'dag_runs', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (7, 'dag_runs', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (8, 'dag_runs', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (9, 'dag_runs', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'dag_runs', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (11, 'dag_runs', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (12, 'dag_runs', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (13, 'dag_runs', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (14, 'dag_runs', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (15, 'dag_runs', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (16, 'dag_runs', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (101, 'tries', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
-        (102, 'tries', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (103, 'tries', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (104, 'tries', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (105, 'tries', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (106, 'tries', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (107, 'tries', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (108, 'tries', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (109, 'tries', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (110, 'tries', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (111, 'tries', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (112, 'tries', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (113, 'tries', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (114, 'tries', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (115, 'tries', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (116, 'tries', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (201, 'task_state', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
-        (202, 'task_state', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (203, 'task_state', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (204, 'task_state', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (205, 'task_state', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (206, 'task_state', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (207, 'task_state', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (208, 'task_state', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (209, 'task_state', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (210, 'task_state', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (211, 'task_state', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (212, 'task_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (213, 'task_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (214, 'task_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (215, 'task_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (216, 'task_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (301, 'asset_state', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
-        (302, 'asset_state', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (303, 'asset_state', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (304, 'asset_state', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (305, 'asset_state', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (306, 'asset_state', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (307, 'asset_state', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (308, 'asset_state', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (309, 'asset_state', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (310, 'asset_state', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (311, 'asset_state', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (312, 'asset_state', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (313, 'asset_state', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (314, 'asset_state', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (315, 'asset_state', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (316, 'asset_state', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (401, 'revoked_token', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
-        (402, 'revoked_token', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (403, 'revoked_token', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (404, 'revoked_token', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (405, 'revoked_token', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (406, 'revoked_token', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (407, 'revoked_token', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (408, 'revoked_token', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (409, 'revoked_token', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (410, 'revoked_token', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (411, 'revoked_token', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (412, 'revoked_token', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (413, 'revoked_token', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (414, 'revoked_token', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (415, 'revoked_token', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (416, 'revoked_token', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (501, 'log', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
-        (502, 'log', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
-        (503, 'log', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (504, 'log', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (505, 'log', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (506, 'log', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (507, 'log', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (508, 'log', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (509, 'log', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (510, 'log', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (511, 'log', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (512, 'log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (513, 'log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (514, 'log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (515, 'log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (516, 'log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (601, 'import_error', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
-        (602, 'import_error', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
-        (603, 'import_error', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (604, 'import_error', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (605, 'import_error', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (606, 'import_error', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (607, 'import_error', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (608, 'import_error', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (609, 'import_error', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (610, 'import_error', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (611, 'import_error', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (612, 'import_error', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (613, 'import_error', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (614, 'import_error', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (615, 'import_error', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (616, 'import_error', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (701, 'job', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
-        (702, 'job', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
-        (703, 'job', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (704, 'job', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (705, 'job', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (706, 'job', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (707, 'job', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (708, 'job', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (709, 'job', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (710, 'job', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (711, 'job', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (712, 'job', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (713, 'job', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (714, 'job', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (715, 'job', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (716, 'job', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (801, 'connection_test_request', 'batch_rows', 'rows', 20000, 1, 100000, '1 to 100000 rows'),
-        (802, 'connection_test_request', 'run_families', 'families', 10000000, 1, 999999999999999999, '1 or more families'),
-        (803, 'connection_test_request', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (804, 'connection_test_request', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (805, 'connection_test_request', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (806, 'connection_test_request', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (807, 'connection_test_request', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (808, 'connection_test_request', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (809, 'connection_test_request', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (810, 'connection_test_request', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (811, 'connection_test_request', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (812, 'connection_test_request', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (813, 'connection_test_request', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (814, 'connection_test_request', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (815, 'connection_test_request', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (816, 'connection_test_request', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (901, 'callback', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
-        (902, 'callback', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (903, 'callback', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (904, 'callback', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (905, 'callback', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (906, 'callback', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (907, 'callback', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (908, 'callback', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (909, 'callback', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (910, 'callback', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (911, 'callback', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (912, 'callback', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (913, 'callback', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (914, 'callback', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (915, 'callback', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (916, 'callback', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (1001, 'partition_log', 'batch_rows', 'rows', 1000, 1, 100000, '1 to 100000 rows'),
-        (1002, 'partition_log', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (1003, 'partition_log', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (1004, 'partition_log', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (1005, 'partition_log', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (1006, 'partition_log', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (1007, 'partition_log', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (1008, 'partition_log', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (1009, 'partition_log', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (1010, 'partition_log', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (1011, 'partition_log', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (1012, 'partition_log', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (1013, 'partition_log', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (1014, 'partition_log', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (1015, 'partition_log', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (1016, 'partition_log', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (1101, 'asset_event', 'batch_families', 'families', 1000, 1, 5000, '1 to 5000 families'),
-        (1102, 'asset_event', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (1103, 'asset_event', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (1104, 'asset_event', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (1105, 'asset_event', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (1106, 'asset_event', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (1107, 'asset_event', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (1108, 'asset_event', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (1109, 'asset_event', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (1110, 'asset_event', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (1111, 'asset_event', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (1112, 'asset_event', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (1113, 'asset_event', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (1114, 'asset_event', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (1115, 'asset_event', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (1116, 'asset_event', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days'),
-        (1201, 'dag_version', 'batch_families', 'families', 50, 1, 5000, '1 to 5000 families'),
-        (1202, 'dag_version', 'run_families', 'families', 1000000, 1, 999999999999999999, '1 or more families'),
-        (1203, 'dag_version', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (1204, 'dag_version', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (1205, 'dag_version', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (1206, 'dag_version', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (1207, 'dag_version', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (1208, 'dag_version', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (1209, 'dag_version', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (1210, 'dag_version', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (1211, 'dag_version', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (1212, 'dag_version', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (1213, 'dag_version', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (1214, 'dag_version', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (1215, 'dag_version', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (1216, 'dag_version', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
-) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
-LEFT JOIN windrow_airflow_3.setting AS s ON s.rule = l.rule AND s.name = l.name;
-COMMENT ON VIEW windrow_airflow_3.settings IS
+        (1, 'batch_families', 'families', 1, 5000, false),
+        (2, 'batch_rows', 'rows', 1, 100000, false),
+        (3, 'run_families', 'families', 1, 999999999999999999, false),
+        (4, 'run_rows', 'rows', 0, 999999999999999999, true),
+        (5, 'time_budget', 'seconds', 1, 86400, false),
+        (6, 'lock_timeout', 'milliseconds', 1, 60000, false),
+        (7, 'retries', 'times', 0, 100, false),
+        (8, 'target_batch', 'milliseconds', 0, 600000, true),
+        (9, 'rate', 'rows per second', 0, 1000000000, true),
+        (10, 'nice', 'percent', 0, 10000, true),
+        (11, 'back_off_max', 'seconds', 0, 604800, true),
+        (12, 'suspend_after', 'failed runs', 0, 100, true),
+        (13, 'max_replica_lag', 'seconds', 0, 1000000, true),
+        (14, 'max_replica_wal', 'megabytes', 0, 1000000000, true),
+        (15, 'max_active_sessions', 'sessions', 0, 1000000, true),
+        (16, 'max_old_snapshot', 'transactions', 0, 1000000000, true),
+        (17, 'fallback_retention', 'seconds', 0, 31557600000, false),
+        (18, 'ledger_days', 'days', 1, 36500, false),
+        (19, 'archive_days', 'days', 0, 36500, true)
+) AS k(position, name, unit, least_value, greatest_value, is_limit)
+JOIN rule_limit AS l ON l.name = k.name
+JOIN rule AS r ON r.rule = l.rule
+LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name;
+COMMENT ON VIEW settings IS
     'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again before every batch.';
 
 -- setting_of: the present value of a limit: the override, else the default of the spec. PL/pgSQL keeps the plan.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.setting_of(p_rule text, p_name text)
+CREATE OR REPLACE FUNCTION setting_of(p_rule text, p_name text)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        (SELECT s.value FROM windrow_airflow_3.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
-        CASE p_rule || '.' || p_name
-            WHEN 'dag_runs.batch_families' THEN 150
-            WHEN 'dag_runs.run_families' THEN 10000
-            WHEN 'dag_runs.run_rows' THEN 0
-            WHEN 'dag_runs.time_budget' THEN 1800
-            WHEN 'dag_runs.lock_timeout' THEN 100
-            WHEN 'dag_runs.retries' THEN 3
-            WHEN 'dag_runs.target_batch' THEN 0
-            WHEN 'dag_runs.rate' THEN 0
-            WHEN 'dag_runs.nice' THEN 0
-            WHEN 'dag_runs.back_off_max' THEN 1800
-            WHEN 'dag_runs.suspend_after' THEN 5
-            WHEN 'dag_runs.max_replica_lag' THEN 0
-            WHEN 'dag_runs.max_replica_wal' THEN 0
-            WHEN 'dag_runs.max_active_sessions' THEN 0
-            WHEN 'dag_runs.max_old_snapshot' THEN 0
-            WHEN 'dag_runs.ledger_days' THEN 400
-            WHEN 'tries.batch_rows' THEN 1000
-            WHEN 'tries.run_families' THEN 1000000
-            WHEN 'tries.run_rows' THEN 0
-            WHEN 'tries.time_budget' THEN 1800
-            WHEN 'tries.lock_timeout' THEN 100
-            WHEN 'tries.retries' THEN 3
-            WHEN 'tries.target_batch' THEN 0
-            WHEN 'tries.rate' THEN 0
-            WHEN 'tries.nice' THEN 0
-            WHEN 'tries.back_off_max' THEN 1800
-            WHEN 'tries.suspend_after' THEN 5
-            WHEN 'tries.max_replica_lag' THEN 0
-            WHEN 'tries.max_replica_wal' THEN 0
-            WHEN 'tries.max_active_sessions' THEN 0
-            WHEN 'tries.max_old_snapshot' THEN 0
-            WHEN 'tries.ledger_days' THEN 400
-            WHEN 'task_state.batch_rows' THEN 1000
-            WHEN 'task_state.run_families' THEN 1000000
-            WHEN 'task_state.run_rows' THEN 0
-            WHEN 'task_state.time_budget' THEN 1800
-            WHEN 'task_state.lock_timeout' THEN 100
-            WHEN 'task_state.retries' THEN 3
-            WHEN 'task_state.target_batch' THEN 0
-            WHEN 'task_state.rate' THEN 0
-            WHEN 'task_state.nice' THEN 0
-            WHEN 'task_state.back_off_max' THEN 1800
-            WHEN 'task_state.suspend_after' THEN 5
-            WHEN 'task_state.max_replica_lag' THEN 0
-            WHEN 'task_state.max_replica_wal' THEN 0
-            WHEN 'task_state.max_active_sessions' THEN 0
-            WHEN 'task_state.max_old_snapshot' THEN 0
-            WHEN 'task_state.ledger_days' THEN 400
-            WHEN 'asset_state.batch_rows' THEN 1000
-            WHEN 'asset_state.run_families' THEN 1000000
-            WHEN 'asset_state.run_rows' THEN 0
-            WHEN 'asset_state.time_budget' THEN 1800
-            WHEN 'asset_state.lock_timeout' THEN 100
-            WHEN 'asset_state.retries' THEN 3
-            WHEN 'asset_state.target_batch' THEN 0
-            WHEN 'asset_state.rate' THEN 0
-            WHEN 'asset_state.nice' THEN 0
-            WHEN 'asset_state.back_off_max' THEN 1800
-            WHEN 'asset_state.suspend_after' THEN 5
-            WHEN 'asset_state.max_replica_lag' THEN 0
-            WHEN 'asset_state.max_replica_wal' THEN 0
-            WHEN 'asset_state.max_active_sessions' THEN 0
-            WHEN 'asset_state.max_old_snapshot' THEN 0
-            WHEN 'asset_state.ledger_days' THEN 400
-            WHEN 'revoked_token.batch_rows' THEN 1000
-            WHEN 'revoked_token.run_families' THEN 1000000
-            WHEN 'revoked_token.run_rows' THEN 0
-            WHEN 'revoked_token.time_budget' THEN 1800
-            WHEN 'revoked_token.lock_timeout' THEN 100
-            WHEN 'revoked_token.retries' THEN 3
-            WHEN 'revoked_token.target_batch' THEN 0
-            WHEN 'revoked_token.rate' THEN 0
-            WHEN 'revoked_token.nice' THEN 0
-            WHEN 'revoked_token.back_off_max' THEN 1800
-            WHEN 'revoked_token.suspend_after' THEN 5
-            WHEN 'revoked_token.max_replica_lag' THEN 0
-            WHEN 'revoked_token.max_replica_wal' THEN 0
-            WHEN 'revoked_token.max_active_sessions' THEN 0
-            WHEN 'revoked_token.max_old_snapshot' THEN 0
-            WHEN 'revoked_token.ledger_days' THEN 400
-            WHEN 'log.batch_rows' THEN 20000
-            WHEN 'log.run_families' THEN 10000000
-            WHEN 'log.run_rows' THEN 0
-            WHEN 'log.time_budget' THEN 1800
-            WHEN 'log.lock_timeout' THEN 100
-            WHEN 'log.retries' THEN 3
-            WHEN 'log.target_batch' THEN 0
-            WHEN 'log.rate' THEN 0
-            WHEN 'log.nice' THEN 0
-            WHEN 'log.back_off_max' THEN 1800
-            WHEN 'log.suspend_after' THEN 5
-            WHEN 'log.max_replica_lag' THEN 0
-            WHEN 'log.max_replica_wal' THEN 0
-            WHEN 'log.max_active_sessions' THEN 0
-            WHEN 'log.max_old_snapshot' THEN 0
-            WHEN 'log.ledger_days' THEN 400
-            WHEN 'import_error.batch_rows' THEN 20000
-            WHEN 'import_error.run_families' THEN 10000000
-            WHEN 'import_error.run_rows' THEN 0
-            WHEN 'import_error.time_budget' THEN 1800
-            WHEN 'import_error.lock_timeout' THEN 100
-            WHEN 'import_error.retries' THEN 3
-            WHEN 'import_error.target_batch' THEN 0
-            WHEN 'import_error.rate' THEN 0
-            WHEN 'import_error.nice' THEN 0
-            WHEN 'import_error.back_off_max' THEN 1800
-            WHEN 'import_error.suspend_after' THEN 5
-            WHEN 'import_error.max_replica_lag' THEN 0
-            WHEN 'import_error.max_replica_wal' THEN 0
-            WHEN 'import_error.max_active_sessions' THEN 0
-            WHEN 'import_error.max_old_snapshot' THEN 0
-            WHEN 'import_error.ledger_days' THEN 400
-            WHEN 'job.batch_rows' THEN 20000
-            WHEN 'job.run_families' THEN 10000000
-            WHEN 'job.run_rows' THEN 0
-            WHEN 'job.time_budget' THEN 1800
-            WHEN 'job.lock_timeout' THEN 100
-            WHEN 'job.retries' THEN 3
-            WHEN 'job.target_batch' THEN 0
-            WHEN 'job.rate' THEN 0
-            WHEN 'job.nice' THEN 0
-            WHEN 'job.back_off_max' THEN 1800
-            WHEN 'job.suspend_after' THEN 5
-            WHEN 'job.max_replica_lag' THEN 0
-            WHEN 'job.max_replica_wal' THEN 0
-            WHEN 'job.max_active_sessions' THEN 0
-            WHEN 'job.max_old_snapshot' THEN 0
-            WHEN 'job.ledger_days' THEN 400
-            WHEN 'connection_test_request.batch_rows' THEN 20000
-            WHEN 'connection_test_request.run_families' THEN 10000000
-            WHEN 'connection_test_request.run_rows' THEN 0
-            WHEN 'connection_test_request.time_budget' THEN 1800
-            WHEN 'connection_test_request.lock_timeout' THEN 100
-            WHEN 'connection_test_request.retries' THEN 3
-            WHEN 'connection_test_request.target_batch' THEN 0
-            WHEN 'connection_test_request.rate' THEN 0
-            WHEN 'connection_test_request.nice' THEN 0
-            WHEN 'connection_test_request.back_off_max' THEN 1800
-            WHEN 'connection_test_request.suspend_after' THEN 5
-            WHEN 'connection_test_request.max_replica_lag' THEN 0
-            WHEN 'connection_test_request.max_replica_wal' THEN 0
-            WHEN 'connection_test_request.max_active_sessions' THEN 0
-            WHEN 'connection_test_request.max_old_snapshot' THEN 0
-            WHEN 'connection_test_request.ledger_days' THEN 400
-            WHEN 'callback.batch_rows' THEN 1000
-            WHEN 'callback.run_families' THEN 1000000
-            WHEN 'callback.run_rows' THEN 0
-            WHEN 'callback.time_budget' THEN 1800
-            WHEN 'callback.lock_timeout' THEN 100
-            WHEN 'callback.retries' THEN 3
-            WHEN 'callback.target_batch' THEN 0
-            WHEN 'callback.rate' THEN 0
-            WHEN 'callback.nice' THEN 0
-            WHEN 'callback.back_off_max' THEN 1800
-            WHEN 'callback.suspend_after' THEN 5
-            WHEN 'callback.max_replica_lag' THEN 0
-            WHEN 'callback.max_replica_wal' THEN 0
-            WHEN 'callback.max_active_sessions' THEN 0
-            WHEN 'callback.max_old_snapshot' THEN 0
-            WHEN 'callback.ledger_days' THEN 400
-            WHEN 'partition_log.batch_rows' THEN 1000
-            WHEN 'partition_log.run_families' THEN 1000000
-            WHEN 'partition_log.run_rows' THEN 0
-            WHEN 'partition_log.time_budget' THEN 1800
-            WHEN 'partition_log.lock_timeout' THEN 100
-            WHEN 'partition_log.retries' THEN 3
-            WHEN 'partition_log.target_batch' THEN 0
-            WHEN 'partition_log.rate' THEN 0
-            WHEN 'partition_log.nice' THEN 0
-            WHEN 'partition_log.back_off_max' THEN 1800
-            WHEN 'partition_log.suspend_after' THEN 5
-            WHEN 'partition_log.max_replica_lag' THEN 0
-            WHEN 'partition_log.max_replica_wal' THEN 0
-            WHEN 'partition_log.max_active_sessions' THEN 0
-            WHEN 'partition_log.max_old_snapshot' THEN 0
-            WHEN 'partition_log.ledger_days' THEN 400
-            WHEN 'asset_event.batch_families' THEN 1000
-            WHEN 'asset_event.run_families' THEN 1000000
-            WHEN 'asset_event.run_rows' THEN 0
-            WHEN 'asset_event.time_budget' THEN 1800
-            WHEN 'asset_event.lock_timeout' THEN 100
-            WHEN 'asset_event.retries' THEN 3
-            WHEN 'asset_event.target_batch' THEN 0
-            WHEN 'asset_event.rate' THEN 0
-            WHEN 'asset_event.nice' THEN 0
-            WHEN 'asset_event.back_off_max' THEN 1800
-            WHEN 'asset_event.suspend_after' THEN 5
-            WHEN 'asset_event.max_replica_lag' THEN 0
-            WHEN 'asset_event.max_replica_wal' THEN 0
-            WHEN 'asset_event.max_active_sessions' THEN 0
-            WHEN 'asset_event.max_old_snapshot' THEN 0
-            WHEN 'asset_event.ledger_days' THEN 400
-            WHEN 'dag_version.batch_families' THEN 50
-            WHEN 'dag_version.run_families' THEN 1000000
-            WHEN 'dag_version.run_rows' THEN 0
-            WHEN 'dag_version.time_budget' THEN 1800
-            WHEN 'dag_version.lock_timeout' THEN 100
-            WHEN 'dag_version.retries' THEN 3
-            WHEN 'dag_version.target_batch' THEN 0
-            WHEN 'dag_version.rate' THEN 0
-            WHEN 'dag_version.nice' THEN 0
-            WHEN 'dag_version.back_off_max' THEN 1800
-            WHEN 'dag_version.suspend_after' THEN 5
-            WHEN 'dag_version.max_replica_lag' THEN 0
-            WHEN 'dag_version.max_replica_wal' THEN 0
-            WHEN 'dag_version.max_active_sessions' THEN 0
-            WHEN 'dag_version.max_old_snapshot' THEN 0
-            WHEN 'dag_version.ledger_days' THEN 400
-        END
+        (SELECT s.value FROM setting AS s WHERE s.rule = p_rule AND s.name = p_name),
+        (SELECT l.value FROM rule_limit AS l WHERE l.rule = p_rule AND l.name = p_name)
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_airflow_3.setting_of(''dag_runs'', ''batch_families''); [body 2c0a2a07f71e]';
+COMMENT ON FUNCTION setting_of(text, text) IS
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT setting_of(''a_rule'', ''time_budget''); [body cf6ec29c763f]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.on_setting()
+CREATE OR REPLACE FUNCTION on_setting()
 RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_limit windrow_airflow_3.settings%ROWTYPE;
+    v_limit   settings%ROWTYPE;
+    v_minimum bigint;
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
-        INSERT INTO windrow_airflow_3.setting_log (rule, name, old_value)
-        SELECT s.rule, s.name, s.value FROM windrow_airflow_3.setting AS s ORDER BY s.rule, s.name;
+        INSERT INTO setting_log (rule, name, old_value)
+        SELECT s.rule, s.name, s.value FROM setting AS s ORDER BY s.rule, s.name;
         RETURN NULL;
     END IF;
     IF TG_WHEN = 'BEFORE' THEN
-        SELECT * INTO v_limit FROM windrow_airflow_3.settings AS s WHERE s.rule = NEW.rule AND s.name = NEW.name;
+        SELECT * INTO v_limit FROM settings AS s WHERE s.rule = NEW.rule AND s.name = NEW.name;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'no such setting: % of rule %', quote_literal(NEW.name), quote_literal(NEW.rule)
-                USING ERRCODE = '22023', HINT = 'The settings are in view windrow_airflow_3.settings.';
+                USING ERRCODE = '22023', HINT = format('The settings are in view %I.settings.', current_schema());
         END IF;
         IF NEW.value NOT BETWEEN v_limit.least_value AND v_limit.greatest_value THEN
             RAISE EXCEPTION '% is beyond its limits: %', NEW.name, NEW.value
                 USING ERRCODE = '22023', HINT = format('%s takes %s.', NEW.name, v_limit.takes);
         END IF;
+        SELECT r.minimum INTO v_minimum FROM rule AS r WHERE r.rule = NEW.rule;
+        IF NEW.name = 'fallback_retention' AND NEW.value BETWEEN 1 AND v_minimum - 1 THEN
+            RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule %', NEW.value, NEW.rule
+                USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s); it stands in the spec. 0 turns the fallback off.', v_minimum, in_words(v_minimum));
+        END IF;
         NEW.changed_by := session_user;
         NEW.changed_at := clock_timestamp();
         RETURN NEW;
     END IF;
-    INSERT INTO windrow_airflow_3.setting_log (rule, name, old_value, new_value)
+    INSERT INTO setting_log (rule, name, old_value, new_value)
     SELECT coalesce(n.rule, o.rule), coalesce(n.name, o.name), o.value, n.value
     FROM (SELECT OLD.rule, OLD.name, OLD.value WHERE TG_OP <> 'INSERT') AS o(rule, name, value)
     FULL JOIN (SELECT NEW.rule, NEW.name, NEW.value WHERE TG_OP <> 'DELETE') AS n(rule, name, value) ON n.rule = o.rule AND n.name = o.name
@@ -512,55 +130,56 @@ BEGIN
     RETURN NULL;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.on_setting() IS
-    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 2d04007ba0c5]';
-DROP TRIGGER IF EXISTS check_setting ON windrow_airflow_3.setting;
-CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON windrow_airflow_3.setting
-    FOR EACH ROW EXECUTE FUNCTION windrow_airflow_3.on_setting();
-DROP TRIGGER IF EXISTS log_setting ON windrow_airflow_3.setting;
-CREATE TRIGGER log_setting AFTER INSERT OR UPDATE OR DELETE ON windrow_airflow_3.setting
-    FOR EACH ROW EXECUTE FUNCTION windrow_airflow_3.on_setting();
-DROP TRIGGER IF EXISTS log_truncation ON windrow_airflow_3.setting;
-CREATE TRIGGER log_truncation BEFORE TRUNCATE ON windrow_airflow_3.setting
-    FOR EACH STATEMENT EXECUTE FUNCTION windrow_airflow_3.on_setting();
+COMMENT ON FUNCTION on_setting() IS
+    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 63ec1a5631fc]';
+DROP TRIGGER IF EXISTS check_setting ON setting;
+CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON setting
+    FOR EACH ROW EXECUTE FUNCTION on_setting();
+DROP TRIGGER IF EXISTS log_setting ON setting;
+CREATE TRIGGER log_setting AFTER INSERT OR UPDATE OR DELETE ON setting
+    FOR EACH ROW EXECUTE FUNCTION on_setting();
+DROP TRIGGER IF EXISTS log_truncation ON setting;
+CREATE TRIGGER log_truncation BEFORE TRUNCATE ON setting
+    FOR EACH STATEMENT EXECUTE FUNCTION on_setting();
 
 -- set_setting: overrides a limit of the spec, or gives it back with a null value.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.set_setting(p_options jsonb)
+CREATE OR REPLACE FUNCTION set_setting(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_rule text;
     v_name text := p_options ->> 'name';
 BEGIN
-    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'name', 'value']);
-    v_rule := windrow_airflow_3.check_rule(p_options);
-    IF windrow_airflow_3.setting_of(v_rule, v_name) IS NULL THEN
+    PERFORM check_options(p_options, ARRAY['rule', 'name', 'value']);
+    v_rule := check_rule(p_options);
+    IF setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position)) FROM windrow_airflow_3.settings AS s WHERE s.rule = v_rule);
+            USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position)) FROM settings AS s WHERE s.rule = v_rule);
     END IF;
     IF p_options ->> 'value' IS NULL THEN
-        DELETE FROM windrow_airflow_3.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
+        DELETE FROM setting AS s WHERE s.rule = v_rule AND s.name = v_name;
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
-            USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM windrow_airflow_3.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
+            USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
         -- An operator does not shorten the trail of what he did.
-        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, 'windrow_airflow_3_owner', 'MEMBER')
-            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM windrow_airflow_3.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, current_user, 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name)
         THEN
             RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
-                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of "windrow_airflow_3_owner" may; to make it longer is free.';
+                USING ERRCODE = '42501', HINT = format('Only a superuser or a member of %I may; to make it longer is free.', current_user);
         END IF;
-        INSERT INTO windrow_airflow_3.setting AS s (rule, name, value)
+        INSERT INTO setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
         SET value = excluded.value;
     END IF;
-    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', windrow_airflow_3.setting_of(v_rule, v_name));
+    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', setting_of(v_rule, v_name));
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_airflow_3.set_setting(''{"name": "batch_families", "value": 50}''); [body 0d6b3a3c2f23]';
+COMMENT ON FUNCTION set_setting(jsonb) IS
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT set_setting(''{"name": "time_budget", "value": 600}''); [body 18e3151cf645]';
 RESET ROLE;
+RESET search_path;

@@ -473,6 +473,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that asset_event_judge lets go: asset_alias_asset_event, asset_event. No transaction control, so it can be rolled back; asset_event_step calls it. [body 686155391f64]';
 
+-- asset_event_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() - min(n.ended), count(*) < p_limit
+    FROM windrow_airflow_3.asset_event_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.asset_event_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 44bd361a9f5f]';
+
+-- asset_event_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() - i."timestamp")
+        FROM "public"."asset_event" AS i
+        WHERE i."id" = p_key::integer
+          AND isfinite(i."timestamp")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.asset_event_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body a76fa0b70939]';
+
 -- asset_event_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]

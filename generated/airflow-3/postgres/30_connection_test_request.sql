@@ -276,6 +276,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_overdue(timestamptz, bigint) IS
     'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest updated_at was, and whether these are all. Reads only. [body 099060d0d378]';
 
+-- connection_test_request_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() - i."updated_at")
+        FROM "public"."connection_test_request" AS i
+        WHERE i."id" = p_key::uuid
+          AND isfinite(i."updated_at")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body e77ecc8659d5]';
+
 -- connection_test_request_strays: by table, rows that do not share the updated_at of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)

@@ -1174,6 +1174,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that dag_runs_judge lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; dag_runs_step calls it. [body cdf33e326066]';
 
+-- dag_runs_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() - min(n.ended), count(*) < p_limit
+    FROM windrow_airflow_3.dag_runs_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_runs_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 04ee4e453c40]';
+
+-- dag_runs_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() - coalesce(i."end_date", i."updated_at"))
+        FROM "public"."dag_run" AS i
+        WHERE i."id" = p_key::integer
+          AND isfinite(coalesce(i."end_date", i."updated_at"))
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_runs_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body 7799ebabc5ed]';
+
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]

@@ -603,6 +603,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_batch(bigint, uuid[], timestamptz, bigint, text, boolean, uuid[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that dag_version_judge lets go: dag_code, deadline_alert, serialized_dag, dag_version. No transaction control, so it can be rolled back; dag_version_step calls it. [body b6a2d004fa86]';
 
+-- dag_version_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() - min(n.ended), count(*) < p_limit
+    FROM windrow_airflow_3.dag_version_next(p_as_of, NULL, NULL, '-infinity', '00000000-0000-0000-0000-000000000000', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_version_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 2dd4249bd2d9]';
+
+-- dag_version_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() - i."created_at")
+        FROM "public"."dag_version" AS i
+        WHERE i."id" = p_key::uuid
+          AND isfinite(i."created_at")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_version_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body ec0aa94ce70b]';
+
 -- dag_version_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_undated(p_as_of timestamptz, p_scope text)
 RETURNS uuid[]

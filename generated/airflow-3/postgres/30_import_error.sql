@@ -269,6 +269,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_overdue(timestamptz, bigint) IS
     'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp was, and whether these are all. Reads only. [body db6b3b9792d6]';
 
+-- import_error_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() - i."timestamp")
+        FROM "public"."import_error" AS i
+        WHERE i."id" = p_key::integer
+          AND isfinite(i."timestamp")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.import_error_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body 045ab7b2f3f8]';
+
 -- import_error_strays: by table, rows that do not share the timestamp of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)

@@ -276,6 +276,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_overdue(timestamptz, bigint) IS
     'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest latest_heartbeat was, and whether these are all. Reads only. [body 9428d8845ef9]';
 
+-- job_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.job_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() - i."latest_heartbeat")
+        FROM "public"."job" AS i
+        WHERE i."id" = p_key::integer
+          AND isfinite(i."latest_heartbeat")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.job_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body d5f73bca6f27]';
+
 -- job_strays: by table, rows that do not share the latest_heartbeat of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)

@@ -4,13 +4,14 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
+SET search_path = windrow_airflow_3, pg_catalog, pg_temp;
 
 -- next_batch: the size of the next batch, after one of p_size has taken p_took of the p_target milliseconds that it may
 -- take. Slowly up, by a fifth, if that much more would still be in time; down at once, in proportion.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.next_batch(p_size bigint, p_took bigint, p_target bigint)
+CREATE OR REPLACE FUNCTION next_batch(p_size bigint, p_took bigint, p_target bigint)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT CASE
         WHEN p_took > p_target THEN greatest(p_size * p_target / p_took, 1)
@@ -18,21 +19,22 @@ AS $windrow$
         ELSE p_size
     END;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.next_batch(bigint, bigint, bigint) IS
-    'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT windrow_airflow_3.next_batch(100, 800, 500); [body 0d863bf9e484]';
+COMMENT ON FUNCTION next_batch(bigint, bigint, bigint) IS
+    'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT next_batch(100, 800, 500); [body 51dbf27369ae]';
 
 -- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off. What is not to be
 -- seen with the rights of the owner role is a reason, too: a run that cannot measure waits, and says so.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.throttle(p_rule text, p_lag bigint, p_wal bigint, p_active bigint, p_snapshot bigint)
+CREATE OR REPLACE FUNCTION throttle(p_rule text, p_lag bigint, p_wal bigint, p_active bigint, p_snapshot bigint)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    c_blind CONSTANT text := 'the right to see the sessions of others: GRANT pg_read_all_stats TO windrow_airflow_3_owner';
+    c_blind CONSTANT text := format('the right to see the sessions of others: GRANT pg_read_all_stats TO %I', current_user);
     v_name  text;
     v_found bigint;
+    v_said  jsonb;
 BEGIN
     IF (p_lag > 0 OR p_wal > 0) AND EXISTS (SELECT FROM pg_stat_replication AS r WHERE r.state IS NULL) THEN
         RETURN c_blind;
@@ -46,6 +48,13 @@ BEGIN
         LIMIT 1;
         IF FOUND THEN
             RETURN format('replica %s, which is %s seconds behind (max_replica_lag %s)', v_name, v_found, p_lag);
+        END IF;
+        v_name := (SELECT s.document ->> 'heartbeat' FROM spec AS s);
+        IF v_name IS NOT NULL THEN
+            v_found := heartbeat_age();
+            IF v_found IS NULL OR v_found > p_lag THEN
+                RETURN format('the slowest replica in %s, which is %s seconds behind (max_replica_lag %s)', v_name, coalesce(v_found::text, 'unknown'), p_lag);
+            END IF;
         END IF;
     END IF;
     IF p_wal > 0 THEN
@@ -107,36 +116,66 @@ BEGIN
             RETURN format('%s, whose snapshot is %s transactions old (max_old_snapshot %s)', v_name, v_found, p_snapshot);
         END IF;
     END IF;
+    IF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.document ? 'wait_while_sql') THEN
+        -- True or a number above 0 is a reason.
+        EXECUTE format('SELECT %s()', routine_of(p_rule, 'wait_while')) INTO v_said;
+        IF jsonb_typeof(v_said) NOT IN ('boolean', 'number', 'null') THEN
+            RAISE EXCEPTION 'wait_while_sql of rule % answers neither a truth nor a number: %', p_rule, v_said USING ERRCODE = '22023';
+        END IF;
+        IF v_said = 'true' OR (CASE jsonb_typeof(v_said) WHEN 'number' THEN v_said::numeric > 0 END) THEN
+            RETURN format('the query of the spec, which says %s', v_said);
+        END IF;
+    END IF;
     RETURN NULL;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.throttle(text, bigint, bigint, bigint, bigint) IS
-    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT windrow_airflow_3.throttle(''dag_runs'', 30, 512, 40, 1000000); [body 1297da6cf565]';
+COMMENT ON FUNCTION throttle(text, bigint, bigint, bigint, bigint) IS
+    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT throttle(''a_rule'', 30, 512, 40, 1000000); [body c33f1b58b64e]';
 
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
 -- delete. What the run waits for stands in its row meanwhile.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.pace(p_run bigint, p_rule text, OUT o_rest double precision, OUT o_state text)
+CREATE OR REPLACE FUNCTION pace(p_run bigint, p_rule text, OUT o_rest double precision, OUT o_state text)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
-    v_progress windrow_airflow_3.run_rule%ROWTYPE;
+    v_run      run%ROWTYPE;
+    v_progress run_rule%ROWTYPE;
     v_limit    record;
     v_now      timestamptz := clock_timestamp();
     v_took     bigint;
     v_until    timestamptz;
     v_paced    boolean;
     v_reason   text;
+    v_workers  integer;
+    v_at       text;
+    v_over     boolean;
+    v_other    text;
 BEGIN
     o_rest := 0;
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF NOT windrow_airflow_3.is_own(p_run) THEN
+    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    IF NOT is_own(p_run) THEN
         RETURN;
     END IF;
-    SELECT * INTO STRICT v_progress FROM windrow_airflow_3.run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule FOR UPDATE;
+    SELECT s.workers INTO STRICT v_workers FROM spec AS s;
+    IF v_workers > 1 THEN
+        SELECT s.at_rule INTO v_at FROM run_sweep AS s WHERE s.run_id = p_run;
+        IF NOT FOUND THEN
+            o_state := 'begun before there were workers';
+            RETURN;
+        END IF;
+        IF v_at IS DISTINCT FROM p_rule THEN
+            SELECT e.o_wait, e.o_over INTO v_other, v_over FROM sweep_enter(p_run, p_rule) AS e;
+            IF v_over OR v_other IS NULL THEN
+                -- The first batch begins in a transaction of its own.
+                o_state := CASE WHEN v_over THEN 'nothing left' ELSE 'again' END;
+                RETURN;
+            END IF;
+        END IF;
+    END IF;
+    SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule FOR UPDATE;
     SELECT
         max(s.value) FILTER (WHERE s.name = 'run_rows') AS run_rows,
         max(s.value) FILTER (WHERE s.name = 'target_batch') AS target_batch,
@@ -147,7 +186,7 @@ BEGIN
         max(s.value) FILTER (WHERE s.name = 'max_active_sessions') AS active,
         max(s.value) FILTER (WHERE s.name = 'max_old_snapshot') AS snapshot
     INTO v_limit
-    FROM windrow_airflow_3.settings AS s
+    FROM settings AS s
     WHERE s.rule = p_rule;
     IF v_limit.run_rows > 0 AND v_progress.deleted_rows >= v_limit.run_rows THEN
         o_state := 'run_rows reached';
@@ -159,7 +198,7 @@ BEGIN
         -- The last batch, from the begin of its transaction to the end of its COMMIT.
         v_took := ceil(extract(epoch FROM coalesce(v_progress.rest_from, v_now) - v_progress.paced_at) * 1000);
         IF v_progress.rest_from IS NULL AND v_limit.target_batch > 0 AND NOT v_progress.halving THEN
-            v_progress.batch_families := least(v_progress.batch_families, windrow_airflow_3.next_batch(v_progress.paced_size, v_took, v_limit.target_batch));
+            v_progress.batch_families := least(v_progress.batch_families, next_batch(v_progress.paced_size, v_took, v_limit.target_batch));
         END IF;
         v_progress.rest_from := coalesce(v_progress.rest_from, v_now);
         v_until := greatest(
@@ -170,7 +209,7 @@ BEGIN
         -- The first batch: as big as the last one of the run before.
         v_progress.batch_families := least(
             v_progress.batch_families,
-            (SELECT r.batch_families FROM windrow_airflow_3.run_rule AS r WHERE r.rule = p_rule AND r.run_id < p_run AND r.paced_at IS NOT NULL ORDER BY r.run_id DESC LIMIT 1)
+            (SELECT r.batch_families FROM run_rule AS r WHERE r.rule = p_rule AND r.run_id < p_run AND r.paced_at IS NOT NULL ORDER BY r.run_id DESC LIMIT 1)
         );
     END IF;
 
@@ -181,17 +220,17 @@ BEGIN
         );
         o_rest := extract(epoch FROM v_until - v_now);
     ELSE
-        v_reason := windrow_airflow_3.throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot);
-        o_rest := CASE WHEN v_reason IS NULL THEN 0 ELSE 1 END;
+        v_reason := coalesce(v_other, throttle(p_rule, v_limit.replica_lag, v_limit.replica_wal, v_limit.active, v_limit.snapshot));
+        o_rest := CASE WHEN v_reason IS NULL THEN 0 WHEN v_other IS NULL THEN 1 ELSE 0.1 END;
     END IF;
     IF v_reason IS NOT NULL THEN
         o_rest := least(o_rest, 1, extract(epoch FROM v_run.deadline - v_now));
     END IF;
     IF v_reason IS NOT NULL AND (
         o_rest <= 0
-        OR (SELECT c.paused FROM windrow_airflow_3.control AS c)
-        OR windrow_airflow_3.rule_paused(p_rule) IS NOT NULL
-        OR (v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(v_now))
+        OR (SELECT c.paused FROM control AS c)
+        OR rule_paused(p_rule) IS NOT NULL
+        OR (v_run.trigger = 'SCHEDULED' AND NOT in_window(v_now))
     ) THEN
         -- The run or the rule ends here, as the next step finds and tells; what it has waited for stays in its row.
         o_rest := 0;
@@ -199,14 +238,14 @@ BEGIN
     END IF;
 
     IF v_reason IS DISTINCT FROM v_run.waiting_for THEN
-        UPDATE windrow_airflow_3.run AS r
+        UPDATE run AS r
         SET waiting_for = v_reason,
             waiting_since = CASE WHEN v_reason IS NOT NULL THEN coalesce(r.waiting_since, v_now) END
         WHERE r.run_id = p_run;
     END IF;
     IF v_paced THEN
         -- What the next batch is measured by, once it begins.
-        UPDATE windrow_airflow_3.run_rule AS r
+        UPDATE run_rule AS r
         SET batch_families = v_progress.batch_families,
             rest_from = CASE WHEN v_reason IS NOT NULL THEN v_progress.rest_from END,
             paced_at = CASE WHEN v_reason IS NULL THEN clock_timestamp() ELSE r.paced_at END,
@@ -218,6 +257,7 @@ BEGIN
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.pace(bigint, text) IS
-    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body c422da341970]';
+COMMENT ON FUNCTION pace(bigint, text) IS
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body f1a31a7d6cc6]';
 RESET ROLE;
+RESET search_path;

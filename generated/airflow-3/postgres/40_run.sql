@@ -2690,10 +2690,12 @@ BEGIN
         VALUES
             ('age_of'),
             ('arm'),
+            ('asset_event_age_of'),
             ('asset_event_batch'),
             ('asset_event_judge'),
             ('asset_event_kept'),
             ('asset_event_next'),
+            ('asset_event_overdue'),
             ('asset_event_preview'),
             ('asset_event_purge'),
             ('asset_event_rows'),
@@ -2726,6 +2728,7 @@ BEGIN
             ('check_rule'),
             ('check_run_options'),
             ('claim_artifacts'),
+            ('connection_test_request_age_of'),
             ('connection_test_request_batch'),
             ('connection_test_request_count'),
             ('connection_test_request_cutoff'),
@@ -2738,19 +2741,23 @@ BEGIN
             ('connection_test_request_undated'),
             ('connection_test_request_window'),
             ('count_backlog'),
+            ('dag_runs_age_of'),
             ('dag_runs_batch'),
             ('dag_runs_judge'),
             ('dag_runs_next'),
+            ('dag_runs_overdue'),
             ('dag_runs_preview'),
             ('dag_runs_purge'),
             ('dag_runs_rows'),
             ('dag_runs_scope'),
             ('dag_runs_step'),
             ('dag_runs_undated'),
+            ('dag_version_age_of'),
             ('dag_version_batch'),
             ('dag_version_judge'),
             ('dag_version_kept'),
             ('dag_version_next'),
+            ('dag_version_overdue'),
             ('dag_version_preview'),
             ('dag_version_purge'),
             ('dag_version_rows'),
@@ -2764,6 +2771,7 @@ BEGIN
             ('foreign_code'),
             ('held_back'),
             ('holds_lock'),
+            ('import_error_age_of'),
             ('import_error_batch'),
             ('import_error_count'),
             ('import_error_cutoff'),
@@ -2776,9 +2784,11 @@ BEGIN
             ('import_error_undated'),
             ('import_error_window'),
             ('in_window'),
+            ('in_words'),
             ('instant_of'),
             ('is_alive'),
             ('is_own'),
+            ('job_age_of'),
             ('job_batch'),
             ('job_count'),
             ('job_cutoff'),
@@ -2791,6 +2801,7 @@ BEGIN
             ('job_undated'),
             ('job_window'),
             ('kept_back'),
+            ('log_age_of'),
             ('log_batch'),
             ('log_count'),
             ('log_cutoff'),
@@ -2828,6 +2839,8 @@ BEGIN
             ('record_forced_install'),
             ('record_pass'),
             ('record_skips'),
+            ('register_rule'),
+            ('register_spec'),
             ('release_hold'),
             ('replaced'),
             ('resume'),
@@ -2839,6 +2852,7 @@ BEGIN
             ('revoked_token_preview'),
             ('revoked_token_purge'),
             ('revoked_token_step'),
+            ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
             ('run'),
@@ -2979,7 +2993,14 @@ BEGIN
                 CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
                 CASE WHEN p.proisstrict THEN 'strict' END,
                 CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN 'search_path=windrow_airflow_3, pg_catalog, pg_temp' THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
             )) AS h(head)
             WHERE p.pronamespace = 'windrow_airflow_3'::regnamespace
               AND p.proname = r.name
@@ -3222,7 +3243,7 @@ BEGIN
                 FROM pg_catalog.pg_namespace AS n
                 JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
                 WHERE n.nspname = 'windrow_airflow_3'
-                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_pass', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_pass', 'run_sweep', 'run_failure', 'run_backlog', 'tally', 'artifact', 'spec', 'rule', 'rule_limit', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
                   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
                 UNION ALL
                 SELECT
@@ -3332,5 +3353,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 332219cde0a7]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 7438f248a03e]';
 RESET ROLE;

@@ -812,6 +812,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that case_instances_judge lets go: act_hi_caseactinst, act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_op_log, act_hi_attachment, act_hi_comment, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_caseinst. No transaction control, so it can be rolled back; case_instances_step calls it. [body dbcc9ab0928c]';
 
+-- case_instances_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
+    FROM windrow_camunda7_cases.case_instances_next(p_as_of, NULL, NULL, '-infinity', '', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 82ae4ac32df6]';
+
+-- case_instances_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."close_time_")
+        FROM "public"."act_hi_caseinst" AS i
+        WHERE i."id_" = p_key::text
+          AND isfinite(i."close_time_")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body 42b8145b5a33]';
+
 -- case_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]

@@ -1517,9 +1517,11 @@ BEGIN
         VALUES
             ('age_of'),
             ('arm'),
+            ('case_instances_age_of'),
             ('case_instances_batch'),
             ('case_instances_judge'),
             ('case_instances_next'),
+            ('case_instances_overdue'),
             ('case_instances_preview'),
             ('case_instances_purge'),
             ('case_instances_rows'),
@@ -1543,6 +1545,7 @@ BEGIN
             ('held_back'),
             ('holds_lock'),
             ('in_window'),
+            ('in_words'),
             ('instant_of'),
             ('is_alive'),
             ('is_own'),
@@ -1564,10 +1567,13 @@ BEGIN
             ('reap'),
             ('record_forced_install'),
             ('record_skips'),
+            ('register_rule'),
+            ('register_spec'),
             ('release_hold'),
             ('replaced'),
             ('resume'),
             ('resume_rule'),
+            ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
             ('run'),
@@ -1645,7 +1651,14 @@ BEGIN
                 CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
                 CASE WHEN p.proisstrict THEN 'strict' END,
                 CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN 'search_path=windrow_camunda7_cases, pg_catalog, pg_temp' THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
             )) AS h(head)
             WHERE p.pronamespace = 'windrow_camunda7_cases'::regnamespace
               AND p.proname = r.name
@@ -1888,7 +1901,7 @@ BEGIN
                 FROM pg_catalog.pg_namespace AS n
                 JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
                 WHERE n.nspname = 'windrow_camunda7_cases'
-                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_sweep', 'run_failure', 'run_backlog', 'tally', 'artifact', 'spec', 'rule', 'rule_limit', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
                   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
                 UNION ALL
                 SELECT
@@ -1986,5 +1999,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body e6c1dd3b0673]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 51687d18a2e9]';
 RESET ROLE;

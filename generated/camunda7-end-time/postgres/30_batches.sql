@@ -760,6 +760,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that batches_judge lets go: act_hi_incident, act_ge_bytearray, act_hi_job_log, act_hi_batch. No transaction control, so it can be rolled back; batches_step calls it. [body b7de4725cc8a]';
 
+-- batches_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
+    FROM windrow_camunda7_end_time.batches_next(p_as_of, NULL, NULL, '-infinity', '', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.batches_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body febe7d4a8e30]';
+
+-- batches_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."end_time_")
+        FROM "public"."act_hi_batch" AS i
+        WHERE i."id_" = p_key::text
+          AND isfinite(i."end_time_")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.batches_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body 22432b98c5c7]';
+
 -- batches_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]

@@ -697,6 +697,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that decisions_judge lets go: act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst. No transaction control, so it can be rolled back; decisions_step calls it. [body 14f4bb705bc5]';
 
+-- decisions_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
+    FROM windrow_camunda7_end_time.decisions_next(p_as_of, NULL, NULL, '-infinity', '', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body bf974c40d57a]';
+
+-- decisions_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."eval_time_")
+        FROM "public"."act_hi_decinst" AS i
+        WHERE i."id_" = p_key::text
+          AND isfinite(i."eval_time_")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body 370f0e3ea9b1]';
+
 -- decisions_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]

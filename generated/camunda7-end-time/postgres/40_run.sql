@@ -2339,20 +2339,24 @@ BEGIN
         VALUES
             ('age_of'),
             ('arm'),
+            ('batches_age_of'),
             ('batches_batch'),
             ('batches_judge'),
             ('batches_kept'),
             ('batches_next'),
+            ('batches_overdue'),
             ('batches_preview'),
             ('batches_purge'),
             ('batches_rows'),
             ('batches_scope'),
             ('batches_step'),
             ('batches_undated'),
+            ('case_instances_age_of'),
             ('case_instances_batch'),
             ('case_instances_judge'),
             ('case_instances_kept'),
             ('case_instances_next'),
+            ('case_instances_overdue'),
             ('case_instances_preview'),
             ('case_instances_purge'),
             ('case_instances_rows'),
@@ -2367,10 +2371,12 @@ BEGIN
             ('check_rule'),
             ('check_run_options'),
             ('claim_artifacts'),
+            ('cleanup_log_age_of'),
             ('cleanup_log_batch'),
             ('cleanup_log_judge'),
             ('cleanup_log_kept'),
             ('cleanup_log_next'),
+            ('cleanup_log_overdue'),
             ('cleanup_log_preview'),
             ('cleanup_log_purge'),
             ('cleanup_log_rows'),
@@ -2378,10 +2384,12 @@ BEGIN
             ('cleanup_log_step'),
             ('cleanup_log_undated'),
             ('count_backlog'),
+            ('decisions_age_of'),
             ('decisions_batch'),
             ('decisions_judge'),
             ('decisions_kept'),
             ('decisions_next'),
+            ('decisions_overdue'),
             ('decisions_preview'),
             ('decisions_purge'),
             ('decisions_rows'),
@@ -2396,6 +2404,7 @@ BEGIN
             ('held_back'),
             ('holds_lock'),
             ('in_window'),
+            ('in_words'),
             ('instant_of'),
             ('is_alive'),
             ('is_own'),
@@ -2411,10 +2420,12 @@ BEGIN
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('process_instances_age_of'),
             ('process_instances_batch'),
             ('process_instances_judge'),
             ('process_instances_kept'),
             ('process_instances_next'),
+            ('process_instances_overdue'),
             ('process_instances_preview'),
             ('process_instances_purge'),
             ('process_instances_rows'),
@@ -2427,10 +2438,13 @@ BEGIN
             ('reap'),
             ('record_forced_install'),
             ('record_skips'),
+            ('register_rule'),
+            ('register_spec'),
             ('release_hold'),
             ('replaced'),
             ('resume'),
             ('resume_rule'),
+            ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
             ('run'),
@@ -2452,6 +2466,7 @@ BEGIN
             ('take_lock'),
             ('take_tables'),
             ('tally_up'),
+            ('task_metrics_age_of'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
             ('task_metrics_cutoff'),
@@ -2532,7 +2547,14 @@ BEGIN
                 CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
                 CASE WHEN p.proisstrict THEN 'strict' END,
                 CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN 'search_path=windrow_camunda7_end_time, pg_catalog, pg_temp' THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
             )) AS h(head)
             WHERE p.pronamespace = 'windrow_camunda7_end_time'::regnamespace
               AND p.proname = r.name
@@ -2775,7 +2797,7 @@ BEGIN
                 FROM pg_catalog.pg_namespace AS n
                 JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
                 WHERE n.nspname = 'windrow_camunda7_end_time'
-                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_sweep', 'run_failure', 'run_backlog', 'tally', 'artifact', 'spec', 'rule', 'rule_limit', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
                   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
                 UNION ALL
                 SELECT
@@ -2878,5 +2900,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 4411a8e76162]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body b4345183ff28]';
 RESET ROLE;

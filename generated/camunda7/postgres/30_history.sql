@@ -2018,6 +2018,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_overdue(timestamptz, bigint) IS
     'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest removal_time_ was, and whether these are all. Reads only. [body 8bc3ed489ffa]';
 
+-- history_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."removal_time_")
+        FROM "public"."act_hi_procinst" AS i
+        WHERE i."id_" = p_key::text
+          AND isfinite(i."removal_time_")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body ca090fa0d2b2]';
+
 -- history_strays: by table, rows that do not share the removal_time_ of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)

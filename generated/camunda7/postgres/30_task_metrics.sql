@@ -269,6 +269,25 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_overdue(timestamptz, bigint) IS
     'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp_ was, and whether these are all. Reads only. [body ec49d7dc84e5]';
 
+-- task_metrics_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."timestamp_")
+        FROM "public"."act_ru_task_meter_log" AS i
+        WHERE i."id_" = p_key::text
+          AND isfinite(i."timestamp_")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.task_metrics_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body fa72db952f99]';
+
 -- task_metrics_strays: by table, rows that do not share the timestamp_ of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)

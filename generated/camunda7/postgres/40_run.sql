@@ -1648,6 +1648,7 @@ BEGIN
             ('finish_artifact'),
             ('foreign_code'),
             ('held_back'),
+            ('history_age_of'),
             ('history_batch'),
             ('history_batches_stamp_batch'),
             ('history_batches_stamp_next'),
@@ -1674,6 +1675,7 @@ BEGIN
             ('history_window'),
             ('holds_lock'),
             ('in_window'),
+            ('in_words'),
             ('instant_of'),
             ('is_alive'),
             ('is_own'),
@@ -1695,10 +1697,13 @@ BEGIN
             ('reap'),
             ('record_forced_install'),
             ('record_skips'),
+            ('register_rule'),
+            ('register_spec'),
             ('release_hold'),
             ('replaced'),
             ('resume'),
             ('resume_rule'),
+            ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
             ('run'),
@@ -1724,6 +1729,7 @@ BEGIN
             ('take_lock'),
             ('take_tables'),
             ('tally_up'),
+            ('task_metrics_age_of'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
             ('task_metrics_cutoff'),
@@ -1804,7 +1810,14 @@ BEGIN
                 CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
                 CASE WHEN p.proisstrict THEN 'strict' END,
                 CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN 'search_path=windrow_camunda7, pg_catalog, pg_temp' THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
             )) AS h(head)
             WHERE p.pronamespace = 'windrow_camunda7'::regnamespace
               AND p.proname = r.name
@@ -2047,7 +2060,7 @@ BEGIN
                 FROM pg_catalog.pg_namespace AS n
                 JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
                 WHERE n.nspname = 'windrow_camunda7'
-                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state', 'run_stamp')
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_sweep', 'run_failure', 'run_backlog', 'tally', 'artifact', 'spec', 'rule', 'rule_limit', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state', 'run_stamp')
                   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
                 UNION ALL
                 SELECT
@@ -2146,5 +2159,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 354b1a54b8b5]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body c23a4eb09d67]';
 RESET ROLE;

@@ -387,6 +387,14 @@ ALTER TABLE windrow_dolphinscheduler_3_2.run_skip
     ADD CONSTRAINT run_skip_reason_check CHECK (reason IN ('NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER', 'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'));
 COMMENT ON TABLE windrow_dolphinscheduler_3_2.run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
+CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.run_sweep (
+    run_id   bigint  NOT NULL PRIMARY KEY,
+    sweep_id bigint  NOT NULL,
+    worker   integer NOT NULL,
+    at_rule  text
+);
+COMMENT ON TABLE windrow_dolphinscheduler_3_2.run_sweep IS
+    'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
 CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler_3_2.run_failure (
     run_id    bigint      NOT NULL,
     rule      text        NOT NULL,

@@ -819,6 +819,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body 70ae1ef8fa70]';
 
+-- process_instances_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
+    FROM windrow_dolphinscheduler_3_2.process_instances_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body c33441617981]';
+
+-- process_instances_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."end_time")
+        FROM "public"."t_ds_process_instance" AS i
+        WHERE i."id" = p_key::integer
+          AND isfinite(i."end_time")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body a11012ce6e53]';
+
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]

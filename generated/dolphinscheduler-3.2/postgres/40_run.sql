@@ -1568,6 +1568,7 @@ BEGIN
             ('held_back'),
             ('holds_lock'),
             ('in_window'),
+            ('in_words'),
             ('instant_of'),
             ('is_alive'),
             ('is_own'),
@@ -1583,9 +1584,11 @@ BEGIN
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('process_instances_age_of'),
             ('process_instances_batch'),
             ('process_instances_judge'),
             ('process_instances_next'),
+            ('process_instances_overdue'),
             ('process_instances_preview'),
             ('process_instances_purge'),
             ('process_instances_rows'),
@@ -1598,10 +1601,13 @@ BEGIN
             ('reap'),
             ('record_forced_install'),
             ('record_skips'),
+            ('register_rule'),
+            ('register_spec'),
             ('release_hold'),
             ('replaced'),
             ('resume'),
             ('resume_rule'),
+            ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
             ('run'),
@@ -1685,7 +1691,14 @@ BEGIN
                 CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
                 CASE WHEN p.proisstrict THEN 'strict' END,
                 CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN 'search_path=windrow_dolphinscheduler_3_2, pg_catalog, pg_temp' THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
             )) AS h(head)
             WHERE p.pronamespace = 'windrow_dolphinscheduler_3_2'::regnamespace
               AND p.proname = r.name
@@ -1928,7 +1941,7 @@ BEGIN
                 FROM pg_catalog.pg_namespace AS n
                 JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
                 WHERE n.nspname = 'windrow_dolphinscheduler_3_2'
-                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_sweep', 'run_failure', 'run_backlog', 'tally', 'artifact', 'spec', 'rule', 'rule_limit', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
                   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
                 UNION ALL
                 SELECT
@@ -2026,5 +2039,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body d43ad5c7d49d]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 5780301a2276]';
 RESET ROLE;

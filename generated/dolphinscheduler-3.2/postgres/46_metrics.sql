@@ -4,46 +4,56 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_dolphinscheduler_3_2_owner";
+SET search_path = windrow_dolphinscheduler_3_2, pg_catalog, pg_temp;
 
 -- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.due_of(p_rule text, p_limit bigint)
+CREATE OR REPLACE FUNCTION due_of(p_rule text, p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
 AS $windrow$
-    SELECT 'process_instances', count(*), coalesce(extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended)), 0)::double precision, count(*) < p_limit
-    FROM windrow_dolphinscheduler_3_2.process_instances_next(clock_timestamp(), NULL, NULL, '-infinity', '-2147483648', p_limit) AS n
-    HAVING coalesce(p_rule, 'process_instances') = 'process_instances';
+#variable_conflict use_column
+DECLARE
+    v_rule text;
+BEGIN
+    FOR v_rule IN SELECT r.rule FROM rule AS r WHERE p_rule IS NULL OR r.rule = p_rule ORDER BY r.position LOOP
+        RETURN QUERY EXECUTE format(
+            'SELECT $1, o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete FROM %s(clock_timestamp(), $2) AS o',
+            routine_of(v_rule, 'overdue')
+        )
+        USING v_rule, p_limit;
+    END LOOP;
+END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.due_of(text, bigint) IS
-    'As due_now, of rule p_rule; NULL is each. [body d8d27ee53205]';
+COMMENT ON FUNCTION due_of(text, bigint) IS
+    'As due_now, of rule p_rule; NULL is each. [body 2818e9878ef8]';
 
 -- due_now: what is due at this instant, by rule.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.due_now(p_limit bigint)
+CREATE OR REPLACE FUNCTION due_now(p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
-    SELECT d.rule, d.families, d.age_seconds, d.complete FROM windrow_dolphinscheduler_3_2.due_of(NULL, p_limit) AS d;
+    SELECT d.rule, d.families, d.age_seconds, d.complete FROM due_of(NULL, p_limit) AS d;
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM windrow_dolphinscheduler_3_2.due_now(10000); [body 90e959d7a8a8]';
+COMMENT ON FUNCTION due_now(bigint) IS
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM due_now(10000); [body bd9cd2072203]';
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.count_backlog(p_run bigint)
+CREATE OR REPLACE FUNCTION count_backlog(p_run bigint)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
-    INSERT INTO windrow_dolphinscheduler_3_2.run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
+    INSERT INTO run_backlog (rule, run_id, families, rows_per_family, due_per_hour, deleted_per_hour)
     SELECT d.rule, p_run, d.families, o.rows_per_family, greatest(d.families - f.families + f.gone, 0) / f.hours, f.gone / f.hours
-    FROM windrow_dolphinscheduler_3_2.run AS c
-    CROSS JOIN LATERAL windrow_dolphinscheduler_3_2.due_of(c.options ->> 'rule', 1000000) AS d
+    FROM run AS c
+    CROSS JOIN LATERAL due_of(c.options ->> 'rule', 1000000) AS d
     LEFT JOIN LATERAL (
         SELECT sum(l.deleted_rows)::double precision / sum(l.families) AS rows_per_family
         FROM (
             SELECT p.deleted_rows, p.families
-            FROM windrow_dolphinscheduler_3_2.run_rule AS p
+            FROM run_rule AS p
             WHERE p.rule = d.rule
               AND p.families > 0
               AND p.run_id > p_run - 1000
@@ -54,13 +64,13 @@ AS $windrow$
     LEFT JOIN LATERAL (
         SELECT b.families, extract(epoch FROM clock_timestamp() - b.counted_at)::double precision / 3600 AS hours, (
             SELECT coalesce(sum(p.families), 0)::double precision
-            FROM windrow_dolphinscheduler_3_2.run_rule AS p
-            JOIN windrow_dolphinscheduler_3_2.run AS r ON r.run_id = p.run_id
+            FROM run_rule AS p
+            JOIN run AS r ON r.run_id = p.run_id
             WHERE p.rule = d.rule
               AND p.run_id > b.run_id
               AND NOT r.dry_run
         ) AS gone
-        FROM windrow_dolphinscheduler_3_2.run_backlog AS b
+        FROM run_backlog AS b
         WHERE b.rule = d.rule
           AND b.counted_at BETWEEN clock_timestamp() - interval '7 days' AND clock_timestamp() - interval '1 second'
         ORDER BY b.run_id
@@ -70,59 +80,62 @@ AS $windrow$
       AND c.backend_pid = pg_backend_pid()
     ON CONFLICT (rule, run_id) DO NOTHING;
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.count_backlog(bigint) IS
-    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body 5bbd36539eac]';
+COMMENT ON FUNCTION count_backlog(bigint) IS
+    'Counts what is due, up to 1,000,000 families for each rule of run p_run, into table run_backlog; run() calls it at its end. [body aae09d5a08f5]';
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.last_look AS
+CREATE OR REPLACE VIEW last_look AS
 SELECT n.rule, (
     SELECT r.run_id
-    FROM windrow_dolphinscheduler_3_2.run AS r
-    JOIN windrow_dolphinscheduler_3_2.run_rule AS p ON p.run_id = r.run_id AND p.rule = n.rule
+    FROM run AS r
+    JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = n.rule
     WHERE r.finished_at IS NOT NULL
-      AND r.trigger <> 'PURGE'
+      AND r.trigger NOT IN ('PURGE', 'STAMP')
       AND NOT r.options ?| ARRAY['scope', 'retention', 'as_of']
       AND (p.batches > 0 OR r.status = 'done')
-      AND r.run_id > (SELECT max(l.run_id) FROM windrow_dolphinscheduler_3_2.run AS l) - 1000
+      AND r.run_id > (SELECT max(l.run_id) FROM run AS l) - 1000
     ORDER BY r.run_id DESC
     LIMIT 1
 ) AS run_id
-FROM unnest(ARRAY['process_instances']) AS n(rule);
-COMMENT ON VIEW windrow_dolphinscheduler_3_2.last_look IS
+FROM rule AS n;
+COMMENT ON VIEW last_look IS
     'By rule, the last run, or dry run, that looked at what is due; NULL where none of the last thousand did.';
 
 -- age_of: how long ago a root ended, by its key.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.age_of(p_rule text, p_key text)
+CREATE OR REPLACE FUNCTION age_of(p_rule text, p_key text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path FROM CURRENT
 AS $windrow$
+DECLARE
+    v_age double precision;
 BEGIN
-    IF p_rule = 'process_instances' THEN
-        RETURN (
-            SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."end_time")
-            FROM "public"."t_ds_process_instance" AS i
-            WHERE i."id" = p_key::integer
-              AND isfinite(i."end_time")
-        );
+    IF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.strategy IN ('end-time', 'removal-time', 'age')) THEN
+        EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'age_of')) INTO v_age USING p_key;
     END IF;
-    RETURN NULL;
+    RETURN v_age;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body cb811e6aec50]';
+COMMENT ON FUNCTION age_of(text, text) IS
+    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 521ac7a05de4]';
 
 -- undeletable: what the last look at each rule left, and why.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.undeletable AS
-SELECT s.rule, s.reason, s.families, s.sample_keys[1] AS sample_key, windrow_dolphinscheduler_3_2.age_of(s.rule, s.sample_keys[1]) AS oldest_age_seconds, s.run_id
-FROM windrow_dolphinscheduler_3_2.last_look AS l
-JOIN windrow_dolphinscheduler_3_2.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule;
-COMMENT ON VIEW windrow_dolphinscheduler_3_2.undeletable IS
+CREATE OR REPLACE VIEW undeletable AS
+SELECT s.rule, s.reason, s.families, s.sample_key, age_of(s.rule, s.sample_key) AS oldest_age_seconds, s.run_id
+FROM (
+    -- What all workers of its sweep left.
+    SELECT k.rule, k.reason, sum(k.families)::bigint AS families, (array_agg(k.sample_keys[1] ORDER BY k.run_id))[1] AS sample_key, l.run_id
+    FROM last_look AS l
+    LEFT JOIN run_sweep AS w ON w.run_id = l.run_id
+    LEFT JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
+    JOIN run_skip AS k ON k.run_id = coalesce(o.run_id, l.run_id) AND k.rule = l.rule
+    GROUP BY k.rule, k.reason, l.run_id
+) AS s;
+COMMENT ON VIEW undeletable IS
     'What is due and stays, by rule and reason, as the last run saw it that looked: sample_key is the first that it came upon, which is the oldest. Its age is of now; NULL where it is gone, or the rule is of single rows.';
 
 -- backlog: how much is due, how fast more becomes due, and how fast it goes.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.backlog AS
+CREATE OR REPLACE VIEW backlog AS
 SELECT
     d.rule,
     c.families,
@@ -131,18 +144,18 @@ SELECT
     CASE WHEN d.complete THEN clock_timestamp() WHEN n.families - n.gone >= d.families THEN n.counted_at END AS counted_at,
     n.due_per_hour,
     n.deleted_per_hour
-FROM windrow_dolphinscheduler_3_2.due_now(10000) AS d
+FROM due_now(10000) AS d
 -- The last count of a run, and what went since.
 LEFT JOIN LATERAL (
     SELECT b.families, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour, (
         SELECT coalesce(sum(p.families), 0)
-        FROM windrow_dolphinscheduler_3_2.run_rule AS p
-        JOIN windrow_dolphinscheduler_3_2.run AS r ON r.run_id = p.run_id
+        FROM run_rule AS p
+        JOIN run AS r ON r.run_id = p.run_id
         WHERE p.rule = b.rule
           AND p.run_id > b.run_id
           AND NOT r.dry_run
     ) AS gone
-    FROM windrow_dolphinscheduler_3_2.run_backlog AS b
+    FROM run_backlog AS b
     WHERE b.rule = d.rule
     ORDER BY b.run_id DESC
     LIMIT 1
@@ -150,81 +163,81 @@ LEFT JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT CASE WHEN d.complete THEN d.families ELSE greatest(d.families, n.families - n.gone)::bigint END AS families
 ) AS c;
-COMMENT ON VIEW windrow_dolphinscheduler_3_2.backlog IS
+COMMENT ON VIEW backlog IS
     'By rule, families that are due, whether or not they may go. Up to 10,000 are counted now; beyond, it is the count of the last run less what went since, counted_at says when; NULL there: at least so many. rows: as many as a family of the last five runs had. Per hour, as the last run saw it: families that became due and that went, over up to seven days.';
 
 -- run_count: what each run adds to the counters of the metrics.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.run_count AS
+CREATE OR REPLACE VIEW run_count AS
 SELECT r.run_id, 'windrow_runs_total' AS name, jsonb_build_object('status', r.status, 'trigger', r.trigger) AS labels, 1::bigint AS value
-FROM windrow_dolphinscheduler_3_2.run AS r
+FROM run AS r
 WHERE r.status <> 'running'
   AND NOT r.dry_run
 UNION ALL
 SELECT p.run_id, 'windrow_deleted_families_total', jsonb_build_object('rule', p.rule), p.families
-FROM windrow_dolphinscheduler_3_2.run_rule AS p
-JOIN windrow_dolphinscheduler_3_2.run AS r ON r.run_id = p.run_id AND NOT r.dry_run
+FROM run_rule AS p
+JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run
 UNION ALL
 SELECT t.run_id, 'windrow_deleted_rows_total', jsonb_build_object('rule', t.rule, 'table', t.table_name), t.deleted_rows
-FROM windrow_dolphinscheduler_3_2.run_table AS t
-JOIN windrow_dolphinscheduler_3_2.run AS r ON r.run_id = t.run_id AND NOT r.dry_run
+FROM run_table AS t
+JOIN run AS r ON r.run_id = t.run_id AND NOT r.dry_run
 UNION ALL
 SELECT p.run_id, 'windrow_retries_total', jsonb_build_object('rule', p.rule), p.retries
-FROM windrow_dolphinscheduler_3_2.run_rule AS p
-JOIN windrow_dolphinscheduler_3_2.run AS r ON r.run_id = p.run_id AND NOT r.dry_run;
-COMMENT ON VIEW windrow_dolphinscheduler_3_2.run_count IS
+FROM run_rule AS p
+JOIN run AS r ON r.run_id = p.run_id AND NOT r.dry_run;
+COMMENT ON VIEW run_count IS
     'What each run of the ledger adds to the counters of view metrics. Dry runs add nothing.';
 
 -- tally_up: adds up the runs that ended an hour ago and before, so that a scrape reads the later ones only, and a run that
 -- is pruned still counts.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.tally_up()
+CREATE OR REPLACE FUNCTION tally_up()
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_from bigint;
     v_to   bigint;
 BEGIN
     -- One at a time.
-    SELECT t.value INTO STRICT v_from FROM windrow_dolphinscheduler_3_2.tally AS t WHERE t.name = 'up to run' AND t.labels = '{}' FOR UPDATE;
+    SELECT t.value INTO STRICT v_from FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}' FOR UPDATE;
     -- The hour is for a run whose row is not committed yet, though a later one has ended.
     SELECT coalesce(min(r.run_id) FILTER (WHERE r.finished_at IS NULL OR r.finished_at > clock_timestamp() - interval '1 hour') - 1, max(r.run_id))
     INTO v_to
-    FROM windrow_dolphinscheduler_3_2.run AS r
+    FROM run AS r
     WHERE r.run_id > v_from;
     IF v_to > v_from THEN
-        INSERT INTO windrow_dolphinscheduler_3_2.tally AS t (name, labels, value)
+        INSERT INTO tally AS t (name, labels, value)
         SELECT c.name, c.labels, sum(c.value)
-        FROM windrow_dolphinscheduler_3_2.run_count AS c
+        FROM run_count AS c
         WHERE c.run_id > v_from
           AND c.run_id <= v_to
         GROUP BY c.name, c.labels
         ON CONFLICT (name, labels) DO UPDATE
         SET value = t.value + excluded.value;
-        UPDATE windrow_dolphinscheduler_3_2.tally AS t
+        UPDATE tally AS t
         SET value = v_to
         WHERE t.name = 'up to run'
           AND t.labels = '{}';
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.tally_up() IS
-    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 1496aadcb8f3]';
+COMMENT ON FUNCTION tally_up() IS
+    'Adds the runs that ended more than an hour ago to table tally; the end of a run calls it before it prunes the ledger. [body 53ed5e4765fd]';
 
 -- metrics: for sql_exporter and friends.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler_3_2.metrics AS
+CREATE OR REPLACE VIEW metrics AS
 SELECT 'windrow_armed' AS name, '{}'::jsonb AS labels, c.armed::integer::double precision AS value
-FROM windrow_dolphinscheduler_3_2.control AS c
+FROM control AS c
 UNION ALL
 SELECT 'windrow_paused', '{}', c.paused::integer
-FROM windrow_dolphinscheduler_3_2.control AS c
+FROM control AS c
 UNION ALL
-SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.name), (p.rule IS NOT NULL)::integer
-FROM unnest(ARRAY['process_instances']) AS r(name)
-LEFT JOIN windrow_dolphinscheduler_3_2.rule_pause AS p ON p.rule = r.name
+SELECT 'windrow_rule_paused', jsonb_build_object('rule', r.rule), (p.rule IS NOT NULL)::integer
+FROM rule AS r
+LEFT JOIN rule_pause AS p ON p.rule = r.rule
 UNION ALL
 SELECT m.name, '{}', m.value
-FROM windrow_dolphinscheduler_3_2.scheduling AS s
+FROM scheduling AS s
 CROSS JOIN LATERAL (
     VALUES
         ('windrow_suspended', s.suspended::integer::double precision),
@@ -232,26 +245,26 @@ CROSS JOIN LATERAL (
         ('windrow_back_off_until_timestamp_seconds', coalesce(extract(epoch FROM s.idle_until), 0))
 ) AS m(name, value)
 UNION ALL
-SELECT 'windrow_window_open', '{}', windrow_dolphinscheduler_3_2.in_window(clock_timestamp())::integer
+SELECT 'windrow_window_open', '{}', in_window(clock_timestamp())::integer
 UNION ALL
 SELECT 'windrow_running', '{}', count(*)
-FROM windrow_dolphinscheduler_3_2.run AS r
+FROM run AS r
 WHERE r.status = 'running'
 UNION ALL
 SELECT 'windrow_running_since_timestamp_seconds', '{}', extract(epoch FROM min(r.started_at))
-FROM windrow_dolphinscheduler_3_2.run AS r
+FROM run AS r
 WHERE r.status = 'running'
-  AND r.trigger <> 'PURGE'
+  AND r.trigger NOT IN ('PURGE', 'STAMP')
 HAVING count(*) > 0
 UNION ALL
 SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM l.finished_at)
 FROM (
-    SELECT r.finished_at FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.status IN ('done', 'stopped') AND NOT r.dry_run AND r.trigger <> 'PURGE' ORDER BY r.run_id DESC LIMIT 1
+    SELECT r.finished_at FROM run AS r WHERE r.status IN ('done', 'stopped') AND NOT r.dry_run AND r.trigger NOT IN ('PURGE', 'STAMP') ORDER BY r.run_id DESC LIMIT 1
 ) AS l
 UNION ALL
 SELECT m.name, '{}', m.value
 FROM (
-    SELECT r.finished_at, r.started_at, r.status FROM windrow_dolphinscheduler_3_2.run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run AND r.trigger <> 'PURGE' ORDER BY r.run_id DESC LIMIT 1
+    SELECT r.finished_at, r.started_at, r.status FROM run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run AND r.trigger NOT IN ('PURGE', 'STAMP') ORDER BY r.run_id DESC LIMIT 1
 ) AS l
 CROSS JOIN LATERAL (
     VALUES
@@ -262,17 +275,17 @@ UNION ALL
 SELECT c.name, c.labels, sum(c.value)
 FROM (
     SELECT t.name, t.labels, t.value
-    FROM windrow_dolphinscheduler_3_2.tally AS t
+    FROM tally AS t
     WHERE t.name <> 'up to run'
     UNION ALL
     SELECT k.name, k.labels, k.value
-    FROM windrow_dolphinscheduler_3_2.run_count AS k
-    WHERE k.run_id > (SELECT t.value FROM windrow_dolphinscheduler_3_2.tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
+    FROM run_count AS k
+    WHERE k.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
 ) AS c
 GROUP BY c.name, c.labels
 UNION ALL
 SELECT m.name, jsonb_build_object('rule', u.rule, 'reason', u.reason), m.value
-FROM windrow_dolphinscheduler_3_2.undeletable AS u
+FROM undeletable AS u
 CROSS JOIN LATERAL (
     VALUES
         ('windrow_skipped_families', u.families),
@@ -281,7 +294,7 @@ CROSS JOIN LATERAL (
 WHERE m.value IS NOT NULL
 UNION ALL
 SELECT m.name, jsonb_build_object('rule', b.rule), m.value
-FROM windrow_dolphinscheduler_3_2.backlog AS b
+FROM backlog AS b
 CROSS JOIN LATERAL (
     VALUES
         ('windrow_backlog_families', b.families),
@@ -294,16 +307,17 @@ CROSS JOIN LATERAL (
 WHERE m.value IS NOT NULL
 UNION ALL
 SELECT 'windrow_artifacts_pending', '{}', count(*)
-FROM windrow_dolphinscheduler_3_2.artifact AS a
+FROM artifact AS a
 WHERE NOT a.given_up
 UNION ALL
 SELECT 'windrow_artifacts_failed', '{}', count(*)
-FROM windrow_dolphinscheduler_3_2.artifact AS a
+FROM artifact AS a
 WHERE a.last_error IS NOT NULL
 UNION ALL
 SELECT 'windrow_holds', '{}', count(*)
-FROM windrow_dolphinscheduler_3_2.hold AS h
-WHERE (h.until IS NULL OR h.until > clock_timestamp());
-COMMENT ON VIEW windrow_dolphinscheduler_3_2.metrics IS
+FROM hold AS h
+WHERE h.until IS NULL OR h.until > clock_timestamp();
+COMMENT ON VIEW metrics IS
     'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
 RESET ROLE;
+RESET search_path;

@@ -4,9 +4,10 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_dolphinscheduler_owner";
+SET search_path = windrow_dolphinscheduler, pg_catalog, pg_temp;
 
 -- setting: what overrides the limits of the spec. Read again before every batch.
-CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting (
+CREATE TABLE IF NOT EXISTS setting (
     rule       text        NOT NULL,
     name       text        NOT NULL,
     value      bigint      NOT NULL,
@@ -14,11 +15,11 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting (
     changed_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (rule, name)
 );
-COMMENT ON TABLE windrow_dolphinscheduler.setting IS
+COMMENT ON TABLE setting IS
     'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting(); a trigger checks the limits of a value, whoever writes.';
 
 -- setting_log: every change of a setting.
-CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting_log (
+CREATE TABLE IF NOT EXISTS setting_log (
     log_id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     rule       text        NOT NULL,
     name       text        NOT NULL,
@@ -27,100 +28,101 @@ CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.setting_log (
     changed_by text        NOT NULL DEFAULT session_user,
     changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE windrow_dolphinscheduler.setting_log IS
+COMMENT ON TABLE setting_log IS
     'Every change of table setting, written by its trigger; NULL: the default of the spec. Pruned with the ledger, but for the last change of each setting.';
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler.settings AS
+CREATE OR REPLACE VIEW settings AS
 SELECT
-    l.position, l.rule, l.name, coalesce(s.value, l.spec_value) AS value, l.unit, l.spec_value::bigint,
-    l.least_value::bigint, l.greatest_value::bigint, l.takes, s.changed_by, s.changed_at
+    r.position * 100 + k.position AS position, r.rule, l.name, coalesce(s.value, l.value) AS value, k.unit, l.value AS spec_value,
+    k.least_value::bigint, k.greatest_value::bigint,
+    CASE
+        WHEN k.is_limit AND k.greatest_value = 999999999999999999 THEN format('0 (off) or more %s', k.unit)
+        WHEN k.is_limit THEN format('0 (off) to %s %s', k.greatest_value, k.unit)
+        WHEN k.greatest_value = 999999999999999999 THEN format('%s or more %s', k.least_value, k.unit)
+        ELSE format('%s to %s %s', k.least_value, k.greatest_value, k.unit)
+    END AS takes,
+    s.changed_by, s.changed_at
 FROM (
     VALUES
-        (1, 'workflow_instances', 'batch_families', 'families', 500, 1, 5000, '1 to 5000 families'),
-        (2, 'workflow_instances', 'run_families', 'families', 10000, 1, 999999999999999999, '1 or more families'),
-        (3, 'workflow_instances', 'run_rows', 'rows', 0, 0, 999999999999999999, '0 (off) or more rows'),
-        (4, 'workflow_instances', 'time_budget', 'seconds', 1800, 1, 86400, '1 to 86400 seconds'),
-        (5, 'workflow_instances', 'lock_timeout', 'milliseconds', 100, 1, 60000, '1 to 60000 milliseconds'),
-        (6, 'workflow_instances', 'retries', 'times', 3, 0, 100, '0 to 100 times'),
-        (7, 'workflow_instances', 'target_batch', 'milliseconds', 0, 0, 600000, '0 (off) to 600000 milliseconds'),
-        (8, 'workflow_instances', 'rate', 'rows per second', 0, 0, 1000000000, '0 (off) to 1000000000 rows per second'),
-        (9, 'workflow_instances', 'nice', 'percent', 0, 0, 10000, '0 (off) to 10000 percent'),
-        (10, 'workflow_instances', 'back_off_max', 'seconds', 1800, 0, 604800, '0 (off) to 604800 seconds'),
-        (11, 'workflow_instances', 'suspend_after', 'failed runs', 5, 0, 100, '0 (off) to 100 failed runs'),
-        (12, 'workflow_instances', 'max_replica_lag', 'seconds', 0, 0, 1000000, '0 (off) to 1000000 seconds'),
-        (13, 'workflow_instances', 'max_replica_wal', 'megabytes', 0, 0, 1000000000, '0 (off) to 1000000000 megabytes'),
-        (14, 'workflow_instances', 'max_active_sessions', 'sessions', 0, 0, 1000000, '0 (off) to 1000000 sessions'),
-        (15, 'workflow_instances', 'max_old_snapshot', 'transactions', 0, 0, 1000000000, '0 (off) to 1000000000 transactions'),
-        (16, 'workflow_instances', 'ledger_days', 'days', 400, 1, 36500, '1 to 36500 days')
-) AS l(position, rule, name, unit, spec_value, least_value, greatest_value, takes)
-LEFT JOIN windrow_dolphinscheduler.setting AS s ON s.rule = l.rule AND s.name = l.name;
-COMMENT ON VIEW windrow_dolphinscheduler.settings IS
+        (1, 'batch_families', 'families', 1, 5000, false),
+        (2, 'batch_rows', 'rows', 1, 100000, false),
+        (3, 'run_families', 'families', 1, 999999999999999999, false),
+        (4, 'run_rows', 'rows', 0, 999999999999999999, true),
+        (5, 'time_budget', 'seconds', 1, 86400, false),
+        (6, 'lock_timeout', 'milliseconds', 1, 60000, false),
+        (7, 'retries', 'times', 0, 100, false),
+        (8, 'target_batch', 'milliseconds', 0, 600000, true),
+        (9, 'rate', 'rows per second', 0, 1000000000, true),
+        (10, 'nice', 'percent', 0, 10000, true),
+        (11, 'back_off_max', 'seconds', 0, 604800, true),
+        (12, 'suspend_after', 'failed runs', 0, 100, true),
+        (13, 'max_replica_lag', 'seconds', 0, 1000000, true),
+        (14, 'max_replica_wal', 'megabytes', 0, 1000000000, true),
+        (15, 'max_active_sessions', 'sessions', 0, 1000000, true),
+        (16, 'max_old_snapshot', 'transactions', 0, 1000000000, true),
+        (17, 'fallback_retention', 'seconds', 0, 31557600000, false),
+        (18, 'ledger_days', 'days', 1, 36500, false),
+        (19, 'archive_days', 'days', 0, 36500, true)
+) AS k(position, name, unit, least_value, greatest_value, is_limit)
+JOIN rule_limit AS l ON l.name = k.name
+JOIN rule AS r ON r.rule = l.rule
+LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name;
+COMMENT ON VIEW settings IS
     'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again before every batch.';
 
 -- setting_of: the present value of a limit: the override, else the default of the spec. PL/pgSQL keeps the plan.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.setting_of(p_rule text, p_name text)
+CREATE OR REPLACE FUNCTION setting_of(p_rule text, p_name text)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        (SELECT s.value FROM windrow_dolphinscheduler.setting AS s WHERE s.rule = p_rule AND s.name = p_name),
-        CASE p_rule || '.' || p_name
-            WHEN 'workflow_instances.batch_families' THEN 500
-            WHEN 'workflow_instances.run_families' THEN 10000
-            WHEN 'workflow_instances.run_rows' THEN 0
-            WHEN 'workflow_instances.time_budget' THEN 1800
-            WHEN 'workflow_instances.lock_timeout' THEN 100
-            WHEN 'workflow_instances.retries' THEN 3
-            WHEN 'workflow_instances.target_batch' THEN 0
-            WHEN 'workflow_instances.rate' THEN 0
-            WHEN 'workflow_instances.nice' THEN 0
-            WHEN 'workflow_instances.back_off_max' THEN 1800
-            WHEN 'workflow_instances.suspend_after' THEN 5
-            WHEN 'workflow_instances.max_replica_lag' THEN 0
-            WHEN 'workflow_instances.max_replica_wal' THEN 0
-            WHEN 'workflow_instances.max_active_sessions' THEN 0
-            WHEN 'workflow_instances.max_old_snapshot' THEN 0
-            WHEN 'workflow_instances.ledger_days' THEN 400
-        END
+        (SELECT s.value FROM setting AS s WHERE s.rule = p_rule AND s.name = p_name),
+        (SELECT l.value FROM rule_limit AS l WHERE l.rule = p_rule AND l.name = p_name)
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT windrow_dolphinscheduler.setting_of(''workflow_instances'', ''batch_families''); [body d1d233bac9a0]';
+COMMENT ON FUNCTION setting_of(text, text) IS
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT setting_of(''a_rule'', ''time_budget''); [body cf6ec29c763f]';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.on_setting()
+CREATE OR REPLACE FUNCTION on_setting()
 RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_limit windrow_dolphinscheduler.settings%ROWTYPE;
+    v_limit   settings%ROWTYPE;
+    v_minimum bigint;
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
-        INSERT INTO windrow_dolphinscheduler.setting_log (rule, name, old_value)
-        SELECT s.rule, s.name, s.value FROM windrow_dolphinscheduler.setting AS s ORDER BY s.rule, s.name;
+        INSERT INTO setting_log (rule, name, old_value)
+        SELECT s.rule, s.name, s.value FROM setting AS s ORDER BY s.rule, s.name;
         RETURN NULL;
     END IF;
     IF TG_WHEN = 'BEFORE' THEN
-        SELECT * INTO v_limit FROM windrow_dolphinscheduler.settings AS s WHERE s.rule = NEW.rule AND s.name = NEW.name;
+        SELECT * INTO v_limit FROM settings AS s WHERE s.rule = NEW.rule AND s.name = NEW.name;
         IF NOT FOUND THEN
             RAISE EXCEPTION 'no such setting: % of rule %', quote_literal(NEW.name), quote_literal(NEW.rule)
-                USING ERRCODE = '22023', HINT = 'The settings are in view windrow_dolphinscheduler.settings.';
+                USING ERRCODE = '22023', HINT = format('The settings are in view %I.settings.', current_schema());
         END IF;
         IF NEW.value NOT BETWEEN v_limit.least_value AND v_limit.greatest_value THEN
             RAISE EXCEPTION '% is beyond its limits: %', NEW.name, NEW.value
                 USING ERRCODE = '22023', HINT = format('%s takes %s.', NEW.name, v_limit.takes);
         END IF;
+        SELECT r.minimum INTO v_minimum FROM rule AS r WHERE r.rule = NEW.rule;
+        IF NEW.name = 'fallback_retention' AND NEW.value BETWEEN 1 AND v_minimum - 1 THEN
+            RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule %', NEW.value, NEW.rule
+                USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s); it stands in the spec. 0 turns the fallback off.', v_minimum, in_words(v_minimum));
+        END IF;
         NEW.changed_by := session_user;
         NEW.changed_at := clock_timestamp();
         RETURN NEW;
     END IF;
-    INSERT INTO windrow_dolphinscheduler.setting_log (rule, name, old_value, new_value)
+    INSERT INTO setting_log (rule, name, old_value, new_value)
     SELECT coalesce(n.rule, o.rule), coalesce(n.name, o.name), o.value, n.value
     FROM (SELECT OLD.rule, OLD.name, OLD.value WHERE TG_OP <> 'INSERT') AS o(rule, name, value)
     FULL JOIN (SELECT NEW.rule, NEW.name, NEW.value WHERE TG_OP <> 'DELETE') AS n(rule, name, value) ON n.rule = o.rule AND n.name = o.name
@@ -128,55 +130,56 @@ BEGIN
     RETURN NULL;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.on_setting() IS
-    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 47b35349d2d0]';
-DROP TRIGGER IF EXISTS check_setting ON windrow_dolphinscheduler.setting;
-CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON windrow_dolphinscheduler.setting
-    FOR EACH ROW EXECUTE FUNCTION windrow_dolphinscheduler.on_setting();
-DROP TRIGGER IF EXISTS log_setting ON windrow_dolphinscheduler.setting;
-CREATE TRIGGER log_setting AFTER INSERT OR UPDATE OR DELETE ON windrow_dolphinscheduler.setting
-    FOR EACH ROW EXECUTE FUNCTION windrow_dolphinscheduler.on_setting();
-DROP TRIGGER IF EXISTS log_truncation ON windrow_dolphinscheduler.setting;
-CREATE TRIGGER log_truncation BEFORE TRUNCATE ON windrow_dolphinscheduler.setting
-    FOR EACH STATEMENT EXECUTE FUNCTION windrow_dolphinscheduler.on_setting();
+COMMENT ON FUNCTION on_setting() IS
+    'The triggers of table setting: a value beyond its limits raises 22023, who writes is noted, every change is logged. [body 63ec1a5631fc]';
+DROP TRIGGER IF EXISTS check_setting ON setting;
+CREATE TRIGGER check_setting BEFORE INSERT OR UPDATE ON setting
+    FOR EACH ROW EXECUTE FUNCTION on_setting();
+DROP TRIGGER IF EXISTS log_setting ON setting;
+CREATE TRIGGER log_setting AFTER INSERT OR UPDATE OR DELETE ON setting
+    FOR EACH ROW EXECUTE FUNCTION on_setting();
+DROP TRIGGER IF EXISTS log_truncation ON setting;
+CREATE TRIGGER log_truncation BEFORE TRUNCATE ON setting
+    FOR EACH STATEMENT EXECUTE FUNCTION on_setting();
 
 -- set_setting: overrides a limit of the spec, or gives it back with a null value.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.set_setting(p_options jsonb)
+CREATE OR REPLACE FUNCTION set_setting(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_rule text;
     v_name text := p_options ->> 'name';
 BEGIN
-    PERFORM windrow_dolphinscheduler.check_options(p_options, ARRAY['rule', 'name', 'value']);
-    v_rule := windrow_dolphinscheduler.check_rule(p_options);
-    IF windrow_dolphinscheduler.setting_of(v_rule, v_name) IS NULL THEN
+    PERFORM check_options(p_options, ARRAY['rule', 'name', 'value']);
+    v_rule := check_rule(p_options);
+    IF setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position)) FROM windrow_dolphinscheduler.settings AS s WHERE s.rule = v_rule);
+            USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position)) FROM settings AS s WHERE s.rule = v_rule);
     END IF;
     IF p_options ->> 'value' IS NULL THEN
-        DELETE FROM windrow_dolphinscheduler.setting AS s WHERE s.rule = v_rule AND s.name = v_name;
+        DELETE FROM setting AS s WHERE s.rule = v_rule AND s.name = v_name;
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
-            USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM windrow_dolphinscheduler.settings AS s WHERE s.rule = v_rule AND s.name = v_name);
+            USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name);
     ELSE
         -- An operator does not shorten the trail of what he did.
-        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, 'windrow_dolphinscheduler_owner', 'MEMBER')
-            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM windrow_dolphinscheduler.settings AS s WHERE s.rule = v_rule AND s.name = v_name)
+        IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, current_user, 'MEMBER')
+            AND (p_options ->> 'value')::bigint < (SELECT s.spec_value FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name)
         THEN
             RAISE EXCEPTION 'ledger_days may not be made shorter by %', quote_ident(session_user)
-                USING ERRCODE = '42501', HINT = 'Only a superuser or a member of "windrow_dolphinscheduler_owner" may; to make it longer is free.';
+                USING ERRCODE = '42501', HINT = format('Only a superuser or a member of %I may; to make it longer is free.', current_user);
         END IF;
-        INSERT INTO windrow_dolphinscheduler.setting AS s (rule, name, value)
+        INSERT INTO setting AS s (rule, name, value)
         VALUES (v_rule, v_name, (p_options ->> 'value')::bigint)
         ON CONFLICT (rule, name) DO UPDATE
         SET value = excluded.value;
     END IF;
-    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', windrow_dolphinscheduler.setting_of(v_rule, v_name));
+    RETURN json_build_object('rule', v_rule, 'name', v_name, 'value', setting_of(v_rule, v_name));
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT windrow_dolphinscheduler.set_setting(''{"name": "batch_families", "value": 50}''); [body f803d4476eb3]';
+COMMENT ON FUNCTION set_setting(jsonb) IS
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT set_setting(''{"name": "time_budget", "value": 600}''); [body 18e3151cf645]';
 RESET ROLE;
+RESET search_path;

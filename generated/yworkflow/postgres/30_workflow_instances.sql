@@ -597,6 +597,37 @@ $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 8c8a6512d3de]';
 
+-- workflow_instances_overdue: what is due at an instant, for metrics.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_overdue(p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (families bigint, age interval, complete boolean)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $windrow$
+    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
+    FROM windrow_yworkflow.workflow_instances_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_overdue(timestamptz, bigint) IS
+    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 886d722f59f2]';
+
+-- workflow_instances_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_age_of(p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."updated_at")
+        FROM "public"."workflow_instance" AS i
+        WHERE i."id" = p_key::integer
+          AND isfinite(i."updated_at")
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_age_of(text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body 26a1add7d133]';
+
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]

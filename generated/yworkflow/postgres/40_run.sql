@@ -1526,6 +1526,7 @@ BEGIN
             ('held_back'),
             ('holds_lock'),
             ('in_window'),
+            ('in_words'),
             ('instant_of'),
             ('is_alive'),
             ('is_own'),
@@ -1547,10 +1548,13 @@ BEGIN
             ('reap'),
             ('record_forced_install'),
             ('record_skips'),
+            ('register_rule'),
+            ('register_spec'),
             ('release_hold'),
             ('replaced'),
             ('resume'),
             ('resume_rule'),
+            ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
             ('run'),
@@ -1575,10 +1579,12 @@ BEGIN
             ('throttle'),
             ('unaccounted'),
             ('verify'),
+            ('workflow_instances_age_of'),
             ('workflow_instances_archived'),
             ('workflow_instances_batch'),
             ('workflow_instances_judge'),
             ('workflow_instances_next'),
+            ('workflow_instances_overdue'),
             ('workflow_instances_preview'),
             ('workflow_instances_purge'),
             ('workflow_instances_rows'),
@@ -1636,7 +1642,14 @@ BEGIN
                 CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
                 CASE WHEN p.proisstrict THEN 'strict' END,
                 CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (SELECT string_agg(lower(s.setting), ' ' ORDER BY lower(s.setting) COLLATE "C") FROM unnest(p.proconfig) AS s(setting))
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN 'search_path=windrow_yworkflow, pg_catalog, pg_temp' THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
             )) AS h(head)
             WHERE p.pronamespace = 'windrow_yworkflow'::regnamespace
               AND p.proname = r.name
@@ -1879,7 +1892,7 @@ BEGIN
                 FROM pg_catalog.pg_namespace AS n
                 JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
                 WHERE n.nspname = 'windrow_yworkflow'
-                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_failure', 'run_backlog', 'tally', 'artifact', 'setting', 'setting_log', 'archive_persistent_attribute', 'kept_run', 'unarchived', 'rule_pause', 'refusal', 'catalog_state')
+                  AND c.relname IN ('control', 'policy', 'hold', 'run_window', 'turn', 'run', 'run_rule', 'run_skip', 'run_sweep', 'run_failure', 'run_backlog', 'tally', 'artifact', 'spec', 'rule', 'rule_limit', 'setting', 'setting_log', 'archive_persistent_attribute', 'kept_run', 'unarchived', 'rule_pause', 'refusal', 'catalog_state')
                   AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
                 UNION ALL
                 SELECT
@@ -1987,5 +2000,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body cf6516355039]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body b655e949e688]';
 RESET ROLE;

@@ -1,0 +1,233 @@
+-- sweep: what the workers go through together, from the first root of the first rule to the last one of the last. A worker
+-- that starts while others are at work joins them, with their cutoff; else it begins a new sweep. One row for each rule:
+-- behind which root the next claim begins, whether nothing is left behind it, whether what was locked was handed out once
+-- more, and which run saw the end of it.
+--# create table sweep
+CREATE TABLE IF NOT EXISTS sweep (
+    rule        text    NOT NULL PRIMARY KEY,
+    sweep_id    bigint,
+    cursor_time text,
+    cursor_key  text,
+    exhausted   boolean NOT NULL DEFAULT false,
+    handed_out  boolean NOT NULL DEFAULT false,
+    ended_by    bigint
+);
+--# fill table sweep
+INSERT INTO sweep (rule)
+SELECT r.rule
+FROM rule AS r
+ON CONFLICT (rule) DO NOTHING;
+--# comment on table sweep
+COMMENT ON TABLE sweep IS
+    'Where the present sweep of the workers has got to, by rule. sweep_id: the run that began it.';
+--# create table run_claim
+CREATE TABLE IF NOT EXISTS run_claim (
+    run_id    bigint  NOT NULL,
+    rule      text    NOT NULL,
+    claimed   text[]  NOT NULL DEFAULT '{}',
+    left_keys text[]  NOT NULL DEFAULT '{}',
+    is_last   boolean NOT NULL DEFAULT false,
+    PRIMARY KEY (run_id, rule)
+);
+--# comment on table run_claim
+COMMENT ON TABLE run_claim IS
+    'The roots that a worker has claimed and not looked at yet; those that it left because a row of theirs was locked, for the last claim of the sweep.';
+
+-- others_at: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
+--# create function others_at
+CREATE OR REPLACE FUNCTION others_at(p_run bigint, p_rule text, p_before boolean)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rules constant text[] := ARRAY(SELECT r.rule FROM rule AS r ORDER BY r.position);
+    v_other record;
+BEGIN
+    FOR v_other IN
+        SELECT r.run_id, r.backend_pid, o.worker, o.at_rule
+        FROM run_sweep AS s
+        JOIN run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
+        JOIN run AS r ON r.run_id = o.run_id AND r.status = 'running'
+        WHERE s.run_id = p_run
+          AND (
+              p_rule IS NULL
+              OR CASE WHEN p_before THEN array_position(v_rules, o.at_rule) < array_position(v_rules, p_rule) ELSE o.at_rule = p_rule END
+          )
+        ORDER BY o.worker
+    LOOP
+        IF is_alive(v_other.backend_pid) THEN
+            RETURN format('worker %s, which is at rule %s', v_other.worker, v_other.at_rule);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function others_at
+COMMENT ON FUNCTION others_at(bigint, text, boolean) IS
+    'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still runs. NULL: none.';
+
+-- sweep_join: a run becomes part of the sweep under way, or begins a new one.
+--# create function sweep_join
+CREATE OR REPLACE FUNCTION sweep_join(p_run bigint, p_worker integer)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_sweep bigint;
+    v_as_of timestamptz;
+BEGIN
+    -- Who says running is alive: the begin of a run closes the others.
+    SELECT o.sweep_id, r.as_of
+    INTO v_sweep, v_as_of
+    FROM run_sweep AS o
+    JOIN run AS r ON r.run_id = o.run_id AND r.status = 'running'
+    ORDER BY o.run_id
+    LIMIT 1;
+    INSERT INTO run_sweep (run_id, sweep_id, worker)
+    VALUES (p_run, coalesce(v_sweep, p_run), p_worker);
+    INSERT INTO run_claim (run_id, rule)
+    SELECT p.run_id, p.rule
+    FROM run_rule AS p
+    WHERE p.run_id = p_run;
+    IF v_sweep IS NULL THEN
+        UPDATE sweep
+        SET sweep_id = p_run,
+            cursor_time = NULL,
+            cursor_key = NULL,
+            exhausted = false,
+            handed_out = false,
+            ended_by = NULL;
+    ELSE
+        UPDATE run AS r
+        SET as_of = v_as_of
+        WHERE r.run_id = p_run;
+    END IF;
+END
+$windrow$;
+--# comment on function sweep_join
+COMMENT ON FUNCTION sweep_join(bigint, integer) IS
+    'Makes run p_run, of worker p_worker, part of the sweep under way, with its cutoff, or begins a new sweep.';
+
+-- sweep_enter: a worker goes to a rule when nobody works at an earlier one any more; to one whose rows are not divided, when
+-- nobody works at it.
+--# create function sweep_enter
+CREATE OR REPLACE FUNCTION sweep_enter(p_run bigint, p_rule text, OUT o_wait text, OUT o_over boolean)
+LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = 0
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    SELECT s.ended_by IS NOT NULL INTO STRICT o_over FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
+    o_wait := others_at(p_run, p_rule, true);
+    IF NOT (SELECT r.divided FROM rule AS r WHERE r.rule = p_rule) THEN
+        o_wait := coalesce(o_wait, others_at(p_run, p_rule, false));
+    END IF;
+    UPDATE run_sweep AS s
+    SET at_rule = CASE WHEN o_wait IS NULL AND NOT o_over THEN p_rule END
+    WHERE s.run_id = p_run;
+END
+$windrow$;
+--# comment on function sweep_enter
+COMMENT ON FUNCTION sweep_enter(bigint, text) IS
+    'Run p_run goes to p_rule; o_wait: whom it waits for first; o_over: the sweep is through with the rule.';
+
+-- sweep_rest: no root is left behind the cursor. Who is the last one at the rule looks once more at what was locked when it
+-- was met, by another worker perhaps, and at what workers that are gone had claimed.
+--# create function sweep_rest
+CREATE OR REPLACE FUNCTION sweep_rest(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_sweep sweep%ROWTYPE;
+    v_keys  text[] := '{}';
+BEGIN
+    UPDATE sweep AS s
+    SET exhausted = true
+    WHERE s.rule = p_rule
+    RETURNING s.* INTO STRICT v_sweep;
+    IF others_at(p_run, p_rule, false) IS NOT NULL THEN
+        UPDATE run_sweep AS s SET at_rule = NULL WHERE s.run_id = p_run;
+        RETURN 'nothing left';
+    END IF;
+    IF NOT v_sweep.handed_out THEN
+        SELECT coalesce(array_agg(DISTINCT k.key), '{}')
+        INTO v_keys
+        FROM run_sweep AS o
+        JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
+        CROSS JOIN LATERAL unnest(c.claimed || c.left_keys) AS k(key)
+        WHERE o.sweep_id = v_sweep.sweep_id;
+    END IF;
+    UPDATE sweep AS s
+    SET handed_out = true,
+        ended_by = CASE WHEN v_keys = '{}' THEN p_run END
+    WHERE s.rule = p_rule;
+    IF v_keys = '{}' THEN
+        RETURN 'nothing left';
+    END IF;
+    UPDATE run_claim AS c
+    SET claimed = v_keys,
+        left_keys = '{}',
+        is_last = true
+    WHERE c.run_id = p_run
+      AND c.rule = p_rule;
+    RETURN 'again';
+END
+$windrow$;
+--# comment on function sweep_rest
+COMMENT ON FUNCTION sweep_rest(bigint, text) IS
+    'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has claimed what was locked.';
+
+-- sweep_leave: a worker is through with a rule.
+--# create function sweep_leave
+CREATE OR REPLACE FUNCTION sweep_leave(p_run bigint, p_rule text, p_state text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET lock_timeout = 0
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF NOT is_own(p_run) THEN
+        RETURN;
+    END IF;
+    PERFORM FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
+    UPDATE sweep AS s
+    SET ended_by = p_run
+    FROM run_sweep AS o
+    WHERE s.rule = p_rule
+      AND s.ended_by IS NULL
+      AND p_state = 'nothing left'
+      AND o.run_id = p_run
+      AND o.at_rule = p_rule;
+    UPDATE run_sweep AS s SET at_rule = NULL WHERE s.run_id = p_run;
+END
+$windrow$;
+--# comment on function sweep_leave
+COMMENT ON FUNCTION sweep_leave(bigint, text, text) IS
+    'Run p_run is through with p_rule, with the state p_state.';
+
+-- sweep_end: what the last one of a sweep does for all.
+--# create function sweep_end
+CREATE OR REPLACE FUNCTION sweep_end(p_run bigint)
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF others_at(p_run, NULL, false) IS NOT NULL THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT max(o.run_id)
+        FROM run_sweep AS s
+        JOIN run_sweep AS o ON o.sweep_id = s.sweep_id
+        WHERE s.run_id = p_run
+    );
+END
+$windrow$;
+--# comment on function sweep_end
+COMMENT ON FUNCTION sweep_end(bigint) IS
+    'The last run of the sweep of p_run, if no other worker still runs; else NULL.';

@@ -104,13 +104,8 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "35_guard.sql",
-        include_str!("../templates/postgres/35_guard.sql"),
-    ),
-    (
-        "postgres",
-        "40_run.sql",
-        include_str!("../templates/postgres/40_run.sql"),
+        "41_calls.sql",
+        include_str!("../templates/postgres/41_calls.sql"),
     ),
     (
         "postgres",
@@ -812,6 +807,12 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         },
         &context,
     )?;
+    add(
+        "41_calls.sql",
+        "41_calls.sql",
+        "run, purge and verify, and what names the tables of the application",
+        &context,
+    )?;
     if view.stamps > 0 {
         add(
             "42_stamp.sql",
@@ -1235,10 +1236,9 @@ struct SpecView {
     going_tables: Vec<String>,
     /// The names of the tables that the spec ignores, as literals between commas.
     ignored: String,
-    /// What the spec says of foreign keys, of the columns of tables, and of both ends of edges.
+    /// What the spec says of foreign keys, and of the columns of tables.
     known_keys: Vec<acting::KeyView>,
     shapes: Vec<acting::ShapeView>,
-    ends: Vec<acting::EndsView>,
     /// The tables beside that say how long something is kept.
     definitions: Vec<TableView>,
     /// Tables beside these that refer to rows of rules by time.
@@ -1813,7 +1813,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             Some(_) => String::new(),
             None => dialect.text(&graph.time_zone),
         },
-        document: document::of_spec(graph, dialect),
+        document: document::of_spec(graph, plan, dialect),
         starts_always: graph.schedules.iter().any(|schedule| starts(schedule, dialect).is_empty()),
         jobs: jobs(graph, dialect),
         workers: graph.workers,
@@ -1837,7 +1837,6 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         ignored: graph.ignored.iter().map(|ignored| dialect.text(&ignored.table)).collect::<Vec<_>>().join(", "),
         known_keys: acting::keys(graph, dialect),
         shapes: acting::shapes(graph, dialect),
-        ends: acting::ends(graph, dialect),
         tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), class: dialect.text(&dialect.qualified(home(graph, dialect), &graph.table(*id).name)), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), updates: updates(graph, *id, dialect) }).collect(),
         referring: referring(graph, &tables)
             .into_iter()
@@ -2410,11 +2409,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         key_cast: if key.kind == Kind::Varchar { "::text" } else { "" },
         key_name: escaped(dialect, &key.name),
         end_time: dialect.ident(&rule.end_time.name),
-        end_time_name: match (&rule.otherwise, last::name(graph, rule, dialect)) {
-            (_, Some(name)) => name,
-            (None, None) => escaped(dialect, &rule.end_time.name),
-            (Some(other), None) => escaped(dialect, &format!("{} or {}", rule.end_time.name, other.name)),
-        },
+        end_time_name: escaped(dialect, &time_name(graph, rule)),
         ended,
         ended_name: match (&rule.otherwise, &rule.last) {
             (None, None) => dialect.ident(&rule.end_time.name),
@@ -2476,6 +2471,15 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         report_preview: report(Document::Preview),
         report_run: report(Document::Run),
         name: rule.name.clone(),
+    }
+}
+
+/// What people call the time by which the rows of a rule become due.
+fn time_name(graph: &Graph, rule: &Rule) -> String {
+    match (&rule.otherwise, last::name(graph, rule)) {
+        (_, Some(name)) => name,
+        (None, None) => rule.end_time.name.clone(),
+        (Some(other), None) => format!("{} or {}", rule.end_time.name, other.name),
     }
 }
 

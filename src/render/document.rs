@@ -1,27 +1,89 @@
-//! What the kernel knows of a rule: its document, which an installation registers.
+//! What the kernel knows of a spec: its documents, which an installation registers.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 
 use super::settings::SettingView;
+use super::{acting, control_name, jobs, lock_class, pattern, role_name, time_name, updates};
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Rule, Single};
-use crate::plan::Purge;
+use crate::graph::{self, Figure, Graph, Rule, Single};
+use crate::plan::{Plan, Purge};
 
-/// What stands in the registry of an installation about one rule, in the order in which a person reads it.
+/// What stands in the registry of an installation about the whole of it.
 #[derive(Serialize)]
-struct Document<'a> {
+struct SpecDocument<'a> {
+    rules: Vec<&'a str>,
+    /// Where the tables of the application are.
+    schema: &'a str,
+    /// How many runs there may be at a time.
+    workers: i64,
+    /// Whether rows are copied before they go.
+    archives: bool,
+    lock_class: i32,
+    /// The jobs of the schedule by name, and who they run as.
+    jobs: Vec<String>,
+    login: String,
+    windows: Vec<Window<'a>>,
+    /// The table in which replicas say how far they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heartbeat: Option<&'a str>,
+    tables: BTreeMap<&'a str, Table<'a>>,
+    keys: Vec<acting::KeyDocument>,
+    edges: Vec<[&'a str; 4]>,
+    ignored: Vec<&'a str>,
+}
+
+/// When scheduled runs may work.
+#[derive(Serialize)]
+struct Window<'a> {
+    written: &'a str,
+    days: &'a str,
+    begins: &'a str,
+    ends: &'a str,
+    zone: &'a str,
+}
+
+/// What windrow knows of a table, and does to it.
+#[derive(Serialize)]
+struct Table<'a> {
+    /// The columns of keys and edges.
+    columns: Vec<&'a str>,
+    #[serde(skip_serializing_if = "is_not")]
+    goes: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    is_set: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    is_archived: bool,
+}
+
+/// What stands there about one rule, in the order in which a person reads it.
+#[derive(Serialize)]
+struct RuleDocument<'a> {
     rule: &'a str,
     strategy: &'static str,
     /// The table whose rows the rule looks at.
     root: &'a str,
     /// The tables whose rows go, in the order of deletion.
     tables: Vec<&'a str>,
+    /// What people call the time by which rows become due, and whether it is an instant.
+    time_name: String,
+    zoned: bool,
+    /// The column of the policies, and what its values look like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope_name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope_pattern: Option<String>,
     /// Seconds; none where the spec has no default.
     retention: Option<i64>,
     /// Seconds.
     minimum: i64,
+    /// Whether a retention counts at all.
+    retained: bool,
+    /// Whether rows without a time are counted.
+    counts_undated: bool,
     /// Whether workers share its families out.
     divided: bool,
     /// What the rule waits for besides.
@@ -29,30 +91,77 @@ struct Document<'a> {
     wait_while_sql: Option<&'a str>,
     /// What the spec says of each setting, by name.
     limits: BTreeMap<&'static str, i64>,
+    /// Further fields of the report of a run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    report_run: Vec<Field<'a>>,
 }
 
-/// What stands there about the whole installation.
+/// A field that the spec wants in a report, under a name of its own.
 #[derive(Serialize)]
-struct SpecDocument<'a> {
-    rules: Vec<&'a str>,
-    /// How many runs there may be at a time.
-    workers: i64,
-    /// The table in which replicas say how far they are.
+struct Field<'a> {
+    name: &'a str,
+    figure: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    heartbeat: Option<&'a str>,
+    table: Option<&'a str>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_not(said: &bool) -> bool {
+    !said
 }
 
 /// The document of a spec as a literal.
-pub(super) fn of_spec(graph: &Graph, dialect: Dialect) -> String {
+pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
+    let control = control_name(graph);
+    let goes = |name: &str| {
+        let mut steps = plan.purges.iter().flat_map(|purge| &purge.steps);
+        steps.any(|step| graph.table(step.table).name == name)
+    };
+    let is_archived = |name: &str| {
+        let mut archived = graph.rules.iter().flat_map(|rule| &rule.archive);
+        archived.any(|id| graph.table(*id).name == name)
+    };
+    let tables = graph.tables.iter().zip(0..).map(|(table, at)| {
+        let known = Table {
+            columns: acting::columns(graph, table),
+            goes: goes(&table.name),
+            is_set: !updates(graph, graph::TableId(at), dialect).is_empty(),
+            is_archived: is_archived(&table.name),
+        };
+        (table.name.as_str(), known)
+    });
     let document = SpecDocument {
         rules: graph.rules.iter().map(|rule| rule.name.as_str()).collect(),
+        schema: &graph.schema,
         workers: graph.workers,
+        archives: graph.rules.iter().any(|rule| !rule.archive.is_empty()),
+        lock_class: lock_class(&control),
+        jobs: jobs(graph, dialect)
+            .iter()
+            .map(|job| format!("{control}{}", job.suffix))
+            .collect(),
+        login: role_name(dialect, &control, "schedule"),
+        windows: graph
+            .windows
+            .iter()
+            .map(|window| Window {
+                written: &window.written,
+                days: &window.days,
+                begins: &window.begins,
+                ends: &window.ends,
+                zone: &window.zone,
+            })
+            .collect(),
         heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
+        tables: tables.collect(),
+        keys: acting::documents(graph),
+        edges: acting::edges(graph),
+        ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
     };
     literal(&document, dialect)
 }
 
-/// The document of a rule as a literal, a line for each thing that a spec may say.
+/// The document of a rule as a literal.
 pub(super) fn of_rule(
     graph: &Graph,
     purge: &Purge,
@@ -60,7 +169,9 @@ pub(super) fn of_rule(
     dialect: Dialect,
 ) -> String {
     let rule = &graph.rules[purge.rule];
-    let document = Document {
+    let scope = rule.retention.per.as_ref();
+    let fields = rule.report.iter();
+    let document = RuleDocument {
         rule: &rule.name,
         strategy: strategy(rule),
         root: &graph.table(rule.root).name,
@@ -69,13 +180,47 @@ pub(super) fn of_rule(
             .iter()
             .map(|step| graph.table(step.table).name.as_str())
             .collect(),
+        time_name: time_name(graph, rule),
+        zoned: rule.single.is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
+        scope_name: scope.map(|column| column.name.as_str()),
+        scope_pattern: scope.map(|column| pattern(dialect, column.kind)),
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
+        retained: rule.single.as_ref().is_none_or(|it| it.aged().is_some()),
+        counts_undated: match &rule.single {
+            None => true,
+            Some(single) => matches!(single, Single::Expiry { fallback: Some(_) }),
+        },
         divided: rule.is_divided(),
         wait_while_sql: rule.limits.wait_while_sql.as_deref(),
         limits: settings.iter().map(SettingView::limit).collect(),
+        report_run: fields
+            .filter(|field| field.document == graph::Document::Run)
+            .map(|field| self::field(graph, field))
+            .collect(),
     };
     literal(&document, dialect)
+}
+
+fn field<'a>(graph: &'a Graph, field: &'a graph::ReportField) -> Field<'a> {
+    Field {
+        name: &field.name,
+        figure: match &field.figure {
+            Figure::Families => "families",
+            Figure::Table(_) => "table",
+            Figure::OldestEndTime => "oldest_end_time",
+            Figure::SampleRoots => "sample_roots",
+            Figure::Skipped => "skipped",
+            Figure::SkippedFamilies => "skipped_families",
+            Figure::DryRun => "dry_run",
+            Figure::ArtifactFailures => "artifact_failures",
+            Figure::DurationMs => "duration_ms",
+        },
+        table: match &field.figure {
+            Figure::Table(id) => Some(&graph.table(*id).name),
+            _ => None,
+        },
+    }
 }
 
 /// What the strategy of a rule is called in a spec.
@@ -90,11 +235,104 @@ fn strategy(rule: &Rule) -> &'static str {
     }
 }
 
-/// A document as a literal of the server, a line for each thing that it says. No spec can have the quote in it.
+/// A document as a literal of the server: a line for each thing that it says, and for each item of a list or an object in
+/// it. No spec can have the quote in it.
 fn literal(document: &impl Serialize, dialect: Dialect) -> String {
-    let text = serde_json::to_string_pretty(document).expect("names and numbers are JSON");
+    let mut text = Vec::new();
+    let mut writer = Serializer::with_formatter(&mut text, Lines::default());
+    document
+        .serialize(&mut writer)
+        .expect("names and numbers are JSON");
+    let text = String::from_utf8(text).expect("JSON is UTF-8");
     match dialect {
         Dialect::Postgres => format!("$windrow$\n{text}\n$windrow$"),
         Dialect::Mysql | Dialect::Mariadb => dialect.text(&text),
+    }
+}
+
+/// Lines down to the second level, and one line for what is below.
+#[derive(Default)]
+struct Lines {
+    depth: usize,
+    empty: bool,
+}
+
+impl Lines {
+    fn open<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        sign: &str,
+    ) -> std::io::Result<()> {
+        self.depth += 1;
+        self.empty = true;
+        writer.write_all(sign.as_bytes())
+    }
+
+    fn close<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        sign: &str,
+    ) -> std::io::Result<()> {
+        self.depth -= 1;
+        if !self.empty && self.depth < 2 {
+            write!(writer, "\n{}", "  ".repeat(self.depth))?;
+        }
+        self.empty = false;
+        writer.write_all(sign.as_bytes())
+    }
+
+    fn item<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        self.empty = false;
+        match (first, self.depth <= 2) {
+            (true, true) => write!(writer, "\n{}", "  ".repeat(self.depth)),
+            (false, true) => write!(writer, ",\n{}", "  ".repeat(self.depth)),
+            (true, false) => Ok(()),
+            (false, false) => writer.write_all(b", "),
+        }
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        self.open(writer, "[")
+    }
+
+    fn end_array<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        self.close(writer, "]")
+    }
+
+    fn begin_array_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        self.item(writer, first)
+    }
+
+    fn begin_object<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        self.open(writer, "{")
+    }
+
+    fn end_object<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        self.close(writer, "}")
+    }
+
+    fn begin_object_key<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+        first: bool,
+    ) -> std::io::Result<()> {
+        self.item(writer, first)
+    }
+
+    fn begin_object_value<W: ?Sized + std::io::Write>(
+        &mut self,
+        writer: &mut W,
+    ) -> std::io::Result<()> {
+        writer.write_all(b": ")
     }
 }

@@ -26,9 +26,19 @@ const CORE: &[KernelFile] = &[
         text: include_str!("../../templates/kernel/postgres/core/12_settings.sql"),
     },
     KernelFile {
+        name: "35_guard.sql",
+        purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
+        text: include_str!("../../templates/kernel/postgres/core/35_guard.sql"),
+    },
+    KernelFile {
         name: "35_pace.sql",
         purpose: "how big the next batch is, and what a run rests for before it",
         text: include_str!("../../templates/kernel/postgres/core/35_pace.sql"),
+    },
+    KernelFile {
+        name: "40_run.sql",
+        purpose: "run, preview and purge, and what operates them",
+        text: include_str!("../../templates/kernel/postgres/core/40_run.sql"),
     },
     KernelFile {
         name: "46_metrics.sql",

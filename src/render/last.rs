@@ -45,13 +45,12 @@ pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<LastV
 }
 
 /// What the end of a root is called.
-pub(super) fn name(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<String> {
+pub(super) fn name(graph: &Graph, rule: &Rule) -> Option<String> {
     let last = rule.last.as_ref()?;
     let table = &graph.table(last.table).name;
     let other = last.otherwise.as_ref();
     let other = other.map_or(String::new(), |column| format!(" or {}", column.name));
-    let name = format!("last {} in {table}{other}", last.time.name);
-    Some(escaped(dialect, &name))
+    Some(format!("last {} in {table}{other}", last.time.name))
 }
 
 /// The search for the end of some roots, for EXPLAIN.

@@ -289,7 +289,6 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_skip (
 --# comment on table {{ control }}.run_skip
 COMMENT ON TABLE {{ control }}.run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
-{%- if by_row %}
 --# create table {{ control }}.run_pass
 CREATE TABLE IF NOT EXISTS {{ control }}.run_pass (
     run_id       bigint NOT NULL,
@@ -302,7 +301,6 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_pass (
 --# comment on table {{ control }}.run_pass
 COMMENT ON TABLE {{ control }}.run_pass IS
     'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
-{%- endif %}
 --# create table {{ control }}.run_sweep
 CREATE TABLE IF NOT EXISTS {{ control }}.run_sweep (
     run_id   bigint  NOT NULL PRIMARY KEY,
@@ -313,6 +311,27 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_sweep (
 --# comment on table {{ control }}.run_sweep
 COMMENT ON TABLE {{ control }}.run_sweep IS
     'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
+-- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
+--# create table {{ control }}.run_stamp
+CREATE TABLE IF NOT EXISTS {{ control }}.run_stamp (
+    run_id         bigint      NOT NULL,
+    rule           text        NOT NULL,
+    families       bigint      NOT NULL DEFAULT 0,
+    changed_rows   bigint      NOT NULL DEFAULT 0,
+    batches        bigint      NOT NULL DEFAULT 0,
+    retries        bigint      NOT NULL DEFAULT 0,
+    retries_in_row integer     NOT NULL DEFAULT 0,
+    batch_families integer     NOT NULL,
+    cursor_key     text,
+    table_names    text[]      NOT NULL,
+    table_rows     bigint[]    NOT NULL,
+    started_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, rule)
+);
+--# comment on table {{ control }}.run_stamp
+COMMENT ON TABLE {{ control }}.run_stamp IS
+    'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
 --# create table {{ control }}.run_failure
 CREATE TABLE IF NOT EXISTS {{ control }}.run_failure (
     run_id    bigint      NOT NULL,

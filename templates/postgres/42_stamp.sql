@@ -36,28 +36,6 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
---# create table {{ control }}.run_stamp
-CREATE TABLE IF NOT EXISTS {{ control }}.run_stamp (
-    run_id         bigint      NOT NULL,
-    rule           text        NOT NULL,
-    families       bigint      NOT NULL DEFAULT 0,
-    changed_rows   bigint      NOT NULL DEFAULT 0,
-    batches        bigint      NOT NULL DEFAULT 0,
-    retries        bigint      NOT NULL DEFAULT 0,
-    retries_in_row integer     NOT NULL DEFAULT 0,
-    batch_families integer     NOT NULL,
-    cursor_key     text,
-    table_names    text[]      NOT NULL,
-    table_rows     bigint[]    NOT NULL,
-    started_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (run_id, rule)
-);
---# comment on table {{ control }}.run_stamp
-COMMENT ON TABLE {{ control }}.run_stamp IS
-    'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
-
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
 --# create function {{ control }}.check_stamp_options
 CREATE OR REPLACE FUNCTION {{ control }}.check_stamp_options(p_options jsonb)

@@ -454,11 +454,6 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
     );
 {%- endmacro collect %}
 
-{#- Whether the ledger may forget run r, which it does not while rows of it are archived. -#}
-{% macro is_old(control, archives) -%}
-r.finished_at < clock_timestamp() - make_interval(days => v_days::integer){% if archives %} AND NOT EXISTS (SELECT FROM {{ control }}.kept_run AS k WHERE k.run_id = r.run_id){% endif %}
-{%- endmacro is_old %}
-
 {#- What copies the rows of "gone", the deletion before it, into an archive. -#}
 {% macro keep_gone(archive, row="g.*") -%}
 kept AS (

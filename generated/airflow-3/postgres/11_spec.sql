@@ -23,7 +23,119 @@ SELECT windrow_airflow_3.register_spec($windrow$
     "asset_event",
     "dag_version"
   ],
-  "workers": 1
+  "schema": "public",
+  "workers": 1,
+  "archives": false,
+  "lock_class": 1400493260,
+  "jobs": [
+    "windrow_airflow_3"
+  ],
+  "login": "windrow_airflow_3_schedule",
+  "windows": [
+    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
+  ],
+  "tables": {
+    "asset_alias_asset_event": {"columns": ["event_id"], "goes": true},
+    "asset_event": {"columns": ["id"], "goes": true},
+    "asset_partition_dag_run": {"columns": ["created_dag_run_id", "id"], "goes": true},
+    "asset_state_store": {"columns": ["asset_id", "key"], "goes": true},
+    "backfill_dag_run": {"columns": ["dag_run_id"], "is_set": true},
+    "callback": {"columns": ["id"], "goes": true},
+    "connection_test_request": {"columns": ["id"], "goes": true},
+    "dag_code": {"columns": ["dag_version_id"], "goes": true},
+    "dag_run": {"columns": ["created_dag_version_id", "dag_id", "id", "run_id"], "goes": true},
+    "dag_run_note": {"columns": ["dag_run_id"], "goes": true},
+    "dag_version": {"columns": ["id"], "goes": true},
+    "dagrun_asset_event": {"columns": ["dag_run_id", "event_id"], "goes": true},
+    "deadline": {"columns": ["callback_id", "dagrun_id", "deadline_alert_id"], "goes": true},
+    "deadline_alert": {"columns": ["id", "serialized_dag_id"], "goes": true},
+    "hitl_detail": {"columns": ["ti_id"], "goes": true},
+    "hitl_detail_history": {"columns": ["ti_history_id"], "goes": true},
+    "import_error": {"columns": ["id"], "goes": true},
+    "job": {"columns": ["id"], "goes": true},
+    "log": {"columns": ["id"], "goes": true},
+    "partitioned_asset_key_log": {"columns": ["asset_event_id", "asset_partition_dag_run_id", "id"], "goes": true},
+    "rendered_task_instance_fields": {"columns": ["dag_id", "map_index", "run_id", "task_id"], "goes": true},
+    "revoked_token": {"columns": ["jti"], "goes": true},
+    "serialized_dag": {"columns": ["dag_version_id", "id"], "goes": true},
+    "task_instance": {"columns": ["dag_id", "dag_version_id", "id", "map_index", "run_id", "task_id"], "goes": true},
+    "task_instance_history": {"columns": ["dag_id", "map_index", "run_id", "task_id", "task_instance_id", "try_number"], "goes": true},
+    "task_instance_note": {"columns": ["ti_id"], "goes": true},
+    "task_map": {"columns": ["dag_id", "map_index", "run_id", "task_id"], "goes": true},
+    "task_reschedule": {"columns": ["ti_id"], "goes": true},
+    "task_state_store": {"columns": ["dag_run_id", "id"], "goes": true},
+    "xcom": {"columns": ["dag_id", "map_index", "run_id", "task_id"], "goes": true}
+  },
+  "keys": [
+    {"table_name": "asset_alias_asset_event", "columns": ["event_id"], "parent": "asset_event", "named": ["id"], "effects": "cnd"},
+    {"table_name": "asset_partition_dag_run", "columns": ["created_dag_run_id"], "parent": "dag_run", "named": ["id"], "effects": "cnd"},
+    {"table_name": "backfill_dag_run", "columns": ["dag_run_id"], "parent": "dag_run", "named": ["id"], "effects": "n"},
+    {"table_name": "dag_code", "columns": ["dag_version_id"], "parent": "dag_version", "named": ["id"], "effects": "cnd"},
+    {"table_name": "dag_run", "columns": ["created_dag_version_id"], "parent": "dag_version", "named": ["id"], "effects": "cnd"},
+    {"table_name": "dag_run_note", "columns": ["dag_run_id"], "parent": "dag_run", "named": ["id"], "effects": "cnd"},
+    {"table_name": "dagrun_asset_event", "columns": ["dag_run_id"], "parent": "dag_run", "named": ["id"], "effects": "cnd"},
+    {"table_name": "dagrun_asset_event", "columns": ["event_id"], "parent": "asset_event", "named": ["id"], "effects": "cnd"},
+    {"table_name": "deadline", "columns": ["dagrun_id"], "parent": "dag_run", "named": ["id"], "effects": "cnd"},
+    {"table_name": "deadline", "columns": ["callback_id"], "parent": "callback", "named": ["id"], "effects": "cnd"},
+    {"table_name": "deadline", "columns": ["deadline_alert_id"], "parent": "deadline_alert", "named": ["id"], "effects": "cnd"},
+    {"table_name": "deadline_alert", "columns": ["serialized_dag_id"], "parent": "serialized_dag", "named": ["id"], "effects": "cnd"},
+    {"table_name": "hitl_detail", "columns": ["ti_id"], "parent": "task_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "hitl_detail_history", "columns": ["ti_history_id"], "parent": "task_instance_history", "named": ["task_instance_id"], "effects": "cnd"},
+    {"table_name": "partitioned_asset_key_log", "columns": ["asset_partition_dag_run_id"], "parent": "asset_partition_dag_run", "named": ["id"], "effects": "cnd"},
+    {"table_name": "partitioned_asset_key_log", "columns": ["asset_event_id"], "parent": "asset_event", "named": ["id"], "effects": "cnd"},
+    {"table_name": "rendered_task_instance_fields", "columns": ["dag_id", "map_index", "run_id", "task_id"], "parent": "task_instance", "named": ["dag_id", "map_index", "run_id", "task_id"], "effects": "cnd"},
+    {"table_name": "serialized_dag", "columns": ["dag_version_id"], "parent": "dag_version", "named": ["id"], "effects": "cnd"},
+    {"table_name": "task_instance", "columns": ["dag_id", "run_id"], "parent": "dag_run", "named": ["dag_id", "run_id"], "effects": "cnd"},
+    {"table_name": "task_instance", "columns": ["dag_version_id"], "parent": "dag_version", "named": ["id"], "effects": "cnd"},
+    {"table_name": "task_instance_history", "columns": ["dag_id", "map_index", "run_id", "task_id"], "parent": "task_instance", "named": ["dag_id", "map_index", "run_id", "task_id"], "effects": "cnd"},
+    {"table_name": "task_instance_note", "columns": ["ti_id"], "parent": "task_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "task_map", "columns": ["dag_id", "map_index", "run_id", "task_id"], "parent": "task_instance", "named": ["dag_id", "map_index", "run_id", "task_id"], "effects": "cnd"},
+    {"table_name": "task_reschedule", "columns": ["ti_id"], "parent": "task_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "task_state_store", "columns": ["dag_run_id"], "parent": "dag_run", "named": ["id"], "effects": "cnd"},
+    {"table_name": "xcom", "columns": ["dag_id", "map_index", "run_id", "task_id"], "parent": "task_instance", "named": ["dag_id", "map_index", "run_id", "task_id"], "effects": "cnd"}
+  ],
+  "edges": [
+    ["asset_alias_asset_event", "event_id", "asset_event", "id"],
+    ["asset_partition_dag_run", "created_dag_run_id", "dag_run", "id"],
+    ["backfill_dag_run", "dag_run_id", "dag_run", "id"],
+    ["dag_code", "dag_version_id", "dag_version", "id"],
+    ["dag_run", "created_dag_version_id", "dag_version", "id"],
+    ["dag_run_note", "dag_run_id", "dag_run", "id"],
+    ["dagrun_asset_event", "dag_run_id", "dag_run", "id"],
+    ["dagrun_asset_event", "event_id", "asset_event", "id"],
+    ["deadline", "dagrun_id", "dag_run", "id"],
+    ["deadline", "callback_id", "callback", "id"],
+    ["deadline", "deadline_alert_id", "deadline_alert", "id"],
+    ["deadline_alert", "serialized_dag_id", "serialized_dag", "id"],
+    ["hitl_detail", "ti_id", "task_instance", "id"],
+    ["hitl_detail_history", "ti_history_id", "task_instance_history", "task_instance_id"],
+    ["partitioned_asset_key_log", "asset_partition_dag_run_id", "asset_partition_dag_run", "id"],
+    ["partitioned_asset_key_log", "asset_event_id", "asset_event", "id"],
+    ["rendered_task_instance_fields", "dag_id", "task_instance", "dag_id"],
+    ["rendered_task_instance_fields", "task_id", "task_instance", "task_id"],
+    ["rendered_task_instance_fields", "run_id", "task_instance", "run_id"],
+    ["rendered_task_instance_fields", "map_index", "task_instance", "map_index"],
+    ["serialized_dag", "dag_version_id", "dag_version", "id"],
+    ["task_instance", "dag_id", "dag_run", "dag_id"],
+    ["task_instance", "run_id", "dag_run", "run_id"],
+    ["task_instance", "dag_version_id", "dag_version", "id"],
+    ["task_instance_history", "dag_id", "task_instance", "dag_id"],
+    ["task_instance_history", "task_id", "task_instance", "task_id"],
+    ["task_instance_history", "run_id", "task_instance", "run_id"],
+    ["task_instance_history", "map_index", "task_instance", "map_index"],
+    ["task_instance_note", "ti_id", "task_instance", "id"],
+    ["task_map", "dag_id", "task_instance", "dag_id"],
+    ["task_map", "task_id", "task_instance", "task_id"],
+    ["task_map", "run_id", "task_instance", "run_id"],
+    ["task_map", "map_index", "task_instance", "map_index"],
+    ["task_reschedule", "ti_id", "task_instance", "id"],
+    ["task_state_store", "dag_run_id", "dag_run", "id"],
+    ["xcom", "dag_id", "task_instance", "dag_id"],
+    ["xcom", "task_id", "task_instance", "task_id"],
+    ["xcom", "run_id", "task_instance", "run_id"],
+    ["xcom", "map_index", "task_instance", "map_index"]
+  ],
+  "ignored": []
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(1, $windrow$
@@ -49,8 +161,14 @@ SELECT windrow_airflow_3.register_rule(1, $windrow$
     "task_state_store",
     "dag_run"
   ],
+  "time_name": "end_date or updated_at",
+  "zoned": true,
+  "scope_name": "dag_id",
+  "scope_pattern": "^.+$",
   "retention": 7776000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": true,
   "limits": {
     "back_off_max": 1800,
@@ -81,8 +199,12 @@ SELECT windrow_airflow_3.register_rule(2, $windrow$
     "hitl_detail_history",
     "task_instance_history"
   ],
+  "time_name": "dag_id",
+  "zoned": true,
   "retention": 0,
   "minimum": 0,
+  "retained": false,
+  "counts_undated": false,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -112,8 +234,12 @@ SELECT windrow_airflow_3.register_rule(3, $windrow$
   "tables": [
     "task_state_store"
   ],
+  "time_name": "expires_at",
+  "zoned": true,
   "retention": 0,
   "minimum": 0,
+  "retained": false,
+  "counts_undated": false,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -143,8 +269,12 @@ SELECT windrow_airflow_3.register_rule(4, $windrow$
   "tables": [
     "asset_state_store"
   ],
+  "time_name": "asset_id",
+  "zoned": true,
   "retention": 1209600,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": false,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -174,8 +304,12 @@ SELECT windrow_airflow_3.register_rule(5, $windrow$
   "tables": [
     "revoked_token"
   ],
+  "time_name": "exp",
+  "zoned": true,
   "retention": 0,
   "minimum": 0,
+  "retained": false,
+  "counts_undated": false,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -205,8 +339,12 @@ SELECT windrow_airflow_3.register_rule(6, $windrow$
   "tables": [
     "log"
   ],
+  "time_name": "dttm",
+  "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -236,8 +374,12 @@ SELECT windrow_airflow_3.register_rule(7, $windrow$
   "tables": [
     "import_error"
   ],
+  "time_name": "timestamp",
+  "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -267,8 +409,12 @@ SELECT windrow_airflow_3.register_rule(8, $windrow$
   "tables": [
     "job"
   ],
+  "time_name": "latest_heartbeat",
+  "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -298,8 +444,12 @@ SELECT windrow_airflow_3.register_rule(9, $windrow$
   "tables": [
     "connection_test_request"
   ],
+  "time_name": "updated_at",
+  "zoned": true,
   "retention": 2592000,
   "minimum": 86400,
+  "retained": true,
+  "counts_undated": true,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -330,8 +480,12 @@ SELECT windrow_airflow_3.register_rule(10, $windrow$
     "deadline",
     "callback"
   ],
+  "time_name": "id",
+  "zoned": true,
   "retention": 604800,
   "minimum": 86400,
+  "retained": true,
+  "counts_undated": false,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -361,8 +515,12 @@ SELECT windrow_airflow_3.register_rule(11, $windrow$
   "tables": [
     "partitioned_asset_key_log"
   ],
+  "time_name": "id",
+  "zoned": true,
   "retention": 604800,
   "minimum": 86400,
+  "retained": true,
+  "counts_undated": false,
   "divided": false,
   "limits": {
     "back_off_max": 1800,
@@ -393,8 +551,12 @@ SELECT windrow_airflow_3.register_rule(12, $windrow$
     "asset_alias_asset_event",
     "asset_event"
   ],
+  "time_name": "timestamp",
+  "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": true,
   "limits": {
     "back_off_max": 1800,
@@ -427,8 +589,12 @@ SELECT windrow_airflow_3.register_rule(13, $windrow$
     "serialized_dag",
     "dag_version"
   ],
+  "time_name": "created_at",
+  "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": true,
   "limits": {
     "back_off_max": 1800,

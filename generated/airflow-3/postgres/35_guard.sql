@@ -4,57 +4,65 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
+SET search_path = windrow_airflow_3, pg_catalog, pg_temp;
 
 -- rule_pause: rules that runs pass over.
-CREATE TABLE IF NOT EXISTS windrow_airflow_3.rule_pause (
+CREATE TABLE IF NOT EXISTS rule_pause (
     rule      text        NOT NULL PRIMARY KEY,
     reason    text,
     paused_by text        NOT NULL DEFAULT session_user,
     paused_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE windrow_airflow_3.rule_pause IS
+COMMENT ON TABLE rule_pause IS
     'Rules that runs pass over. Read again before every batch. Written by pause_rule() and resume_rule().';
 
 -- refusal: why a server starts no scheduled run. A row changes when the reason does, not with every refusal.
-CREATE TABLE IF NOT EXISTS windrow_airflow_3.refusal (
+CREATE TABLE IF NOT EXISTS refusal (
     server text        NOT NULL PRIMARY KEY,
     reason text        NOT NULL,
     since  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE windrow_airflow_3.refusal IS
+COMMENT ON TABLE refusal IS
     'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
 
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
 -- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
-CREATE OR REPLACE VIEW windrow_airflow_3.scheduling AS
+CREATE OR REPLACE VIEW scheduling AS
 WITH latest AS (
     SELECT
         r.run_id,
+        coalesce(w.sweep_id, r.run_id) AS sweep_id,
         r.reason,
         r.finished_at,
         coalesce(r.trigger = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
         r.status = 'crashed' OR coalesce(r.reason LIKE 'error %', false) AS is_broken,
         coalesce(r.reason = 'nothing left', false)
-            AND NOT EXISTS (SELECT FROM windrow_airflow_3.run_rule AS p WHERE p.run_id = r.run_id AND p.deleted_rows > 0)
-            AND NOT EXISTS (SELECT FROM windrow_airflow_3.run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
-    FROM windrow_airflow_3.run AS r
-    CROSS JOIN windrow_airflow_3.control AS c
-    WHERE r.trigger <> 'PURGE'
+            AND NOT EXISTS (
+                SELECT FROM run_rule AS p
+                WHERE p.run_id IN (SELECT r.run_id UNION SELECT o.run_id FROM run_sweep AS o WHERE o.sweep_id = w.sweep_id)
+                  AND p.deleted_rows > 0
+            )
+            AND NOT EXISTS (SELECT FROM run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
+    FROM run AS r
+    CROSS JOIN control AS c
+    -- The runs of a sweep count as one.
+    LEFT JOIN run_sweep AS w ON w.run_id = r.run_id
+    WHERE r.trigger NOT IN ('PURGE', 'STAMP')
       AND NOT r.dry_run
       AND r.status NOT IN ('running', 'cancelled')
     ORDER BY r.run_id DESC
     LIMIT 101
 ),
 failures AS (
-    SELECT count(*) AS runs, max(l.run_id) AS last_run
+    SELECT count(DISTINCT l.sweep_id) AS runs, max(l.run_id) AS last_run
     FROM latest AS l
     WHERE l.is_broken
       AND l.is_counted
       AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
 ),
 idle AS (
-    SELECT count(*) AS runs, max(l.finished_at) AS ended
+    SELECT count(DISTINCT l.sweep_id) AS runs, max(l.finished_at) AS ended
     FROM latest AS l
     WHERE l.is_empty
       AND l.is_counted
@@ -62,7 +70,7 @@ idle AS (
 ),
 bounds AS (
     SELECT min(s.value) FILTER (WHERE s.name = 'suspend_after') AS suspend_after, min(s.value) FILTER (WHERE s.name = 'back_off_max') AS back_off_max
-    FROM windrow_airflow_3.settings AS s
+    FROM settings AS s
 )
 SELECT
     f.runs AS failed_runs,
@@ -73,22 +81,22 @@ SELECT
 FROM failures AS f
 CROSS JOIN idle AS i
 CROSS JOIN bounds AS b;
-COMMENT ON VIEW windrow_airflow_3.scheduling IS
+COMMENT ON VIEW scheduling IS
     'Scheduled runs that failed, or found nothing left, in a row; whether no further one starts before a run by hand succeeds or arm(), and the end of the back-off.';
 
 -- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.pause_rule(p_options jsonb)
+CREATE OR REPLACE FUNCTION pause_rule(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_pause windrow_airflow_3.rule_pause%ROWTYPE;
+    v_pause rule_pause%ROWTYPE;
 BEGIN
-    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule', 'reason']);
-    INSERT INTO windrow_airflow_3.rule_pause AS p (rule, reason)
-    VALUES (windrow_airflow_3.check_rule(p_options), p_options ->> 'reason')
+    PERFORM check_options(p_options, ARRAY['rule', 'reason']);
+    INSERT INTO rule_pause AS p (rule, reason)
+    VALUES (check_rule(p_options), p_options ->> 'reason')
     ON CONFLICT (rule) DO UPDATE
     SET reason = excluded.reason,
         paused_by = session_user,
@@ -97,62 +105,74 @@ BEGIN
     RETURN row_to_json(v_pause);
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.pause_rule(jsonb) IS
-    'Makes runs pass a rule over, from the next batch on. Example: SELECT windrow_airflow_3.pause_rule(''{"rule": "dag_runs", "reason": "audit"}''); [body 21f07e10e872]';
-CREATE OR REPLACE FUNCTION windrow_airflow_3.resume_rule(p_options jsonb)
+COMMENT ON FUNCTION pause_rule(jsonb) IS
+    'Makes runs pass a rule over, from the next batch on. Example: SELECT pause_rule(''{"rule": "a_rule", "reason": "audit"}''); [body 189682afc0e6]';
+CREATE OR REPLACE FUNCTION resume_rule(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_pause windrow_airflow_3.rule_pause%ROWTYPE;
+    v_pause rule_pause%ROWTYPE;
 BEGIN
-    PERFORM windrow_airflow_3.check_options(p_options, ARRAY['rule']);
-    DELETE FROM windrow_airflow_3.rule_pause AS p
-    WHERE p.rule = windrow_airflow_3.check_rule(p_options)
+    PERFORM check_options(p_options, ARRAY['rule']);
+    DELETE FROM rule_pause AS p
+    WHERE p.rule = check_rule(p_options)
     RETURNING p.* INTO v_pause;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'rule % is not paused', windrow_airflow_3.check_rule(p_options)
-            USING ERRCODE = '22023', HINT = 'The paused rules are in table windrow_airflow_3.rule_pause; CALL windrow_airflow_3.resume() ends a pause of everything.';
+        RAISE EXCEPTION 'rule % is not paused', check_rule(p_options)
+            USING ERRCODE = '22023', HINT = format('The paused rules are in table %I.rule_pause; CALL %I.resume() ends a pause of everything.', current_schema(), current_schema());
     END IF;
     RETURN row_to_json(v_pause);
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.resume_rule(jsonb) IS
-    'Ends the pause of a rule and answers it. Example: SELECT windrow_airflow_3.resume_rule(''{"rule": "dag_runs"}''); [body fe90197eb8f4]';
+COMMENT ON FUNCTION resume_rule(jsonb) IS
+    'Ends the pause of a rule and answers it. Example: SELECT resume_rule(''{"rule": "a_rule"}''); [body c1b91c1266bd]';
+
+-- why_paused: what a pause says, of everything or of a rule.
+CREATE OR REPLACE FUNCTION why_paused(p_by text, p_at timestamptz, p_reason text)
+RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+    SELECT format('paused by %s since %s: %s', p_by, to_char(p_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(p_reason, 'no reason given'));
+$windrow$;
+COMMENT ON FUNCTION why_paused(text, timestamptz, text) IS
+    'Why nothing is done, in words: who paused it, since when and why. [body 765efa6e28b7]';
 
 -- rule_paused: why a rule is passed over.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.rule_paused(p_rule text)
+CREATE OR REPLACE FUNCTION rule_paused(p_rule text)
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN (
-        SELECT format('rule %s is %s', p.rule, format('paused by %s since %s: %s', p.paused_by, to_char(p.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(p.reason, 'no reason given')))
-        FROM windrow_airflow_3.rule_pause AS p
+        SELECT format('rule %s is %s', p.rule, why_paused(p.paused_by, p.paused_at, p.reason))
+        FROM rule_pause AS p
         WHERE p.rule = p_rule
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.rule_paused(text) IS
-    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body e1456627bb88]';
+COMMENT ON FUNCTION rule_paused(text) IS
+    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body 9fe0ed0ed406]';
 
 -- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.note_refusal(p_reason text)
+CREATE OR REPLACE FUNCTION note_refusal(p_reason text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_server constant text := windrow_airflow_3.server_identity();
-    v_known  text := (SELECT r.reason FROM windrow_airflow_3.refusal AS r WHERE r.server = v_server);
+    v_server constant text := server_identity();
+    v_known  text := (SELECT r.reason FROM refusal AS r WHERE r.server = v_server);
 BEGIN
     IF p_reason IS NULL AND v_known IS NOT NULL THEN
-        DELETE FROM windrow_airflow_3.refusal AS r WHERE r.server = v_server;
+        DELETE FROM refusal AS r WHERE r.server = v_server;
     ELSIF p_reason <> v_known OR v_known IS NULL AND p_reason IS NOT NULL THEN
-        INSERT INTO windrow_airflow_3.refusal (server, reason)
+        INSERT INTO refusal (server, reason)
         VALUES (v_server, p_reason)
         ON CONFLICT (server) DO UPDATE
         SET reason = excluded.reason,
@@ -160,57 +180,27 @@ BEGIN
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.note_refusal(text) IS
-    'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body eda9ab1afed1]';
+COMMENT ON FUNCTION note_refusal(text) IS
+    'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body 48e648e0f84b]';
 
 -- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
 -- that is open began.
-CREATE TABLE IF NOT EXISTS windrow_airflow_3.catalog_state (
+CREATE TABLE IF NOT EXISTS catalog_state (
     run_id   bigint      NOT NULL PRIMARY KEY,
     state    jsonb       NOT NULL,
     taken_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE windrow_airflow_3.catalog_state IS
+COMMENT ON TABLE catalog_state IS
     'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch compares it.';
 
 -- covered: the tables whose rows go, and their partitions.
-CREATE OR REPLACE VIEW windrow_airflow_3.covered AS
+CREATE OR REPLACE VIEW covered AS
 WITH whole AS (
     SELECT t.oid AS table_id, t.relname::text AS name, t.relkind
     FROM pg_namespace AS n
     JOIN pg_class AS t ON t.relnamespace = n.oid
-    WHERE n.nspname = 'public'
-      AND t.relname = ANY (ARRAY[
-          'asset_alias_asset_event',
-          'asset_event',
-          'asset_partition_dag_run',
-          'asset_state_store',
-          'callback',
-          'connection_test_request',
-          'dag_code',
-          'dag_run',
-          'dag_run_note',
-          'dag_version',
-          'dagrun_asset_event',
-          'deadline',
-          'deadline_alert',
-          'hitl_detail',
-          'hitl_detail_history',
-          'import_error',
-          'job',
-          'log',
-          'partitioned_asset_key_log',
-          'rendered_task_instance_fields',
-          'revoked_token',
-          'serialized_dag',
-          'task_instance',
-          'task_instance_history',
-          'task_instance_note',
-          'task_map',
-          'task_reschedule',
-          'task_state_store',
-          'xcom'
-      ])
+    WHERE n.nspname = (SELECT s.schema_name FROM spec AS s)
+      AND t.relname IN (SELECT k.name FROM known_table AS k WHERE k.goes)
 )
 SELECT w.table_id, w.name, w.relkind
 FROM whole AS w
@@ -221,68 +211,44 @@ CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
 JOIN pg_class AS t ON t.oid = p.relid
 WHERE w.relkind = 'p'
   AND p.relid <> w.table_id;
-COMMENT ON VIEW windrow_airflow_3.covered IS
+COMMENT ON VIEW covered IS
     'The tables whose rows go, by name, and their partitions with the name of the whole table.';
 
 -- keys_on: the foreign keys to them. A key has a trigger on the table that it names, which is how it is found by an index.
-CREATE OR REPLACE VIEW windrow_airflow_3.keys_on AS
+CREATE OR REPLACE VIEW keys_on AS
 SELECT
     p.name AS parent,
     f.oid AS key_id,
     f.conname, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype,
     to_jsonb(f) ->> 'confdelsetcols' AS partly
-FROM windrow_airflow_3.covered AS p
+FROM covered AS p
 JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
 JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0;
-COMMENT ON VIEW windrow_airflow_3.keys_on IS
+COMMENT ON VIEW keys_on IS
     'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table; what hangs on partitions of the other side is left out.';
 
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.strangers()
+CREATE OR REPLACE FUNCTION strangers()
 RETURNS TABLE (object text, detail text, acts boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET jit = off
 AS $windrow$
+DECLARE
+    v_schema  text;
+    v_ignored jsonb;
 BEGIN
+    SELECT s.schema_name, s.document -> 'ignored' INTO STRICT v_schema, v_ignored FROM spec AS s;
     RETURN QUERY
-    WITH known (name, columns, parent, named, effects) AS (
-        VALUES
-            ('asset_alias_asset_event', ARRAY['event_id'], 'asset_event', ARRAY['id'], 'cnd'),
-            ('asset_partition_dag_run', ARRAY['created_dag_run_id'], 'dag_run', ARRAY['id'], 'cnd'),
-            ('backfill_dag_run', ARRAY['dag_run_id'], 'dag_run', ARRAY['id'], 'n'),
-            ('dag_code', ARRAY['dag_version_id'], 'dag_version', ARRAY['id'], 'cnd'),
-            ('dag_run', ARRAY['created_dag_version_id'], 'dag_version', ARRAY['id'], 'cnd'),
-            ('dag_run_note', ARRAY['dag_run_id'], 'dag_run', ARRAY['id'], 'cnd'),
-            ('dagrun_asset_event', ARRAY['dag_run_id'], 'dag_run', ARRAY['id'], 'cnd'),
-            ('dagrun_asset_event', ARRAY['event_id'], 'asset_event', ARRAY['id'], 'cnd'),
-            ('deadline', ARRAY['dagrun_id'], 'dag_run', ARRAY['id'], 'cnd'),
-            ('deadline', ARRAY['callback_id'], 'callback', ARRAY['id'], 'cnd'),
-            ('deadline', ARRAY['deadline_alert_id'], 'deadline_alert', ARRAY['id'], 'cnd'),
-            ('deadline_alert', ARRAY['serialized_dag_id'], 'serialized_dag', ARRAY['id'], 'cnd'),
-            ('hitl_detail', ARRAY['ti_id'], 'task_instance', ARRAY['id'], 'cnd'),
-            ('hitl_detail_history', ARRAY['ti_history_id'], 'task_instance_history', ARRAY['task_instance_id'], 'cnd'),
-            ('partitioned_asset_key_log', ARRAY['asset_partition_dag_run_id'], 'asset_partition_dag_run', ARRAY['id'], 'cnd'),
-            ('partitioned_asset_key_log', ARRAY['asset_event_id'], 'asset_event', ARRAY['id'], 'cnd'),
-            ('rendered_task_instance_fields', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'task_instance', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'cnd'),
-            ('serialized_dag', ARRAY['dag_version_id'], 'dag_version', ARRAY['id'], 'cnd'),
-            ('task_instance', ARRAY['dag_id', 'run_id'], 'dag_run', ARRAY['dag_id', 'run_id'], 'cnd'),
-            ('task_instance', ARRAY['dag_version_id'], 'dag_version', ARRAY['id'], 'cnd'),
-            ('task_instance_history', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'task_instance', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'cnd'),
-            ('task_instance_note', ARRAY['ti_id'], 'task_instance', ARRAY['id'], 'cnd'),
-            ('task_map', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'task_instance', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'cnd'),
-            ('task_reschedule', ARRAY['ti_id'], 'task_instance', ARRAY['id'], 'cnd'),
-            ('task_state_store', ARRAY['dag_run_id'], 'dag_run', ARRAY['id'], 'cnd'),
-            ('xcom', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'task_instance', ARRAY['dag_id', 'map_index', 'run_id', 'task_id'], 'cnd')
-    ),
+    WITH
     -- A partition counts as its table.
     keys AS (
         SELECT
-            CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
-            n.nspname = 'public' AS is_here,
+            CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
+            n.nspname = v_schema AS is_here,
             f.conname, f.confdeltype, f.partly, f.parent, c.columns, c.named
-        FROM windrow_airflow_3.keys_on AS f
+        FROM keys_on AS f
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
         CROSS JOIN LATERAL (
@@ -301,82 +267,43 @@ BEGIN
         k.confdeltype IN ('c', 'n', 'd')
     FROM keys AS k
     WHERE NOT EXISTS (
-        SELECT FROM known AS o
+        SELECT FROM known_key AS o
         WHERE k.is_here
-          AND o.name = k.name
+          AND o.table_name = k.name
           AND o.columns = k.columns
           AND o.parent = k.parent
           AND o.named = k.named
           -- What is to set some columns to NULL (ON DELETE SET NULL (...)) is not what windrow does.
           AND (k.confdeltype NOT IN ('c', 'n', 'd') OR strpos(o.effects, k.confdeltype::text) > 0 AND (k.partly IS NULL OR o.effects <> 'n'))
     )
+      -- That an ignored table keeps families is meant so.
+      AND (k.confdeltype IN ('c', 'n', 'd') OR NOT k.is_here OR NOT v_ignored ? k.name)
     UNION ALL
     SELECT p.name, format('has the rule %s, which acts on DELETE', r.rulename), true
-    FROM windrow_airflow_3.covered AS p
+    FROM covered AS p
     JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4' AND r.ev_enabled IN ('O', 'A')
     UNION ALL
     SELECT
-        CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END,
+        CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END,
         format('inherits from %s, so that its rows would be taken for rows of that', p.name),
         true
-    FROM windrow_airflow_3.covered AS p
+    FROM covered AS p
     JOIN pg_inherits AS i ON i.inhparent = p.table_id
     JOIN pg_class AS t ON t.oid = i.inhrelid
     JOIN pg_namespace AS n ON n.oid = t.relnamespace
     WHERE p.relkind = 'r'
     UNION ALL
     SELECT p.name, CASE p.relkind WHEN 'v' THEN 'is a view' WHEN 'f' THEN 'is or has a foreign table, whose rows do not come back with a rollback' ELSE 'is no table' END, true
-    FROM windrow_airflow_3.covered AS p
+    FROM covered AS p
     WHERE p.relkind NOT IN ('r', 'p')
     UNION ALL
     SELECT
-        e.name,
+        e.table_name,
         format('compares %s otherwise than %s does %s: their collations are %s and %s, and must be the same', e.own, e.parent, e.named, x.collname, y.collname),
         true
-    FROM (
-        VALUES
-            ('asset_alias_asset_event', 'event_id', 'asset_event', 'id'),
-            ('asset_partition_dag_run', 'created_dag_run_id', 'dag_run', 'id'),
-            ('backfill_dag_run', 'dag_run_id', 'dag_run', 'id'),
-            ('dag_code', 'dag_version_id', 'dag_version', 'id'),
-            ('dag_run', 'created_dag_version_id', 'dag_version', 'id'),
-            ('dag_run_note', 'dag_run_id', 'dag_run', 'id'),
-            ('dagrun_asset_event', 'dag_run_id', 'dag_run', 'id'),
-            ('dagrun_asset_event', 'event_id', 'asset_event', 'id'),
-            ('deadline', 'dagrun_id', 'dag_run', 'id'),
-            ('deadline', 'callback_id', 'callback', 'id'),
-            ('deadline', 'deadline_alert_id', 'deadline_alert', 'id'),
-            ('deadline_alert', 'serialized_dag_id', 'serialized_dag', 'id'),
-            ('hitl_detail', 'ti_id', 'task_instance', 'id'),
-            ('hitl_detail_history', 'ti_history_id', 'task_instance_history', 'task_instance_id'),
-            ('partitioned_asset_key_log', 'asset_partition_dag_run_id', 'asset_partition_dag_run', 'id'),
-            ('partitioned_asset_key_log', 'asset_event_id', 'asset_event', 'id'),
-            ('rendered_task_instance_fields', 'dag_id', 'task_instance', 'dag_id'),
-            ('rendered_task_instance_fields', 'task_id', 'task_instance', 'task_id'),
-            ('rendered_task_instance_fields', 'run_id', 'task_instance', 'run_id'),
-            ('rendered_task_instance_fields', 'map_index', 'task_instance', 'map_index'),
-            ('serialized_dag', 'dag_version_id', 'dag_version', 'id'),
-            ('task_instance', 'dag_id', 'dag_run', 'dag_id'),
-            ('task_instance', 'run_id', 'dag_run', 'run_id'),
-            ('task_instance', 'dag_version_id', 'dag_version', 'id'),
-            ('task_instance_history', 'dag_id', 'task_instance', 'dag_id'),
-            ('task_instance_history', 'task_id', 'task_instance', 'task_id'),
-            ('task_instance_history', 'run_id', 'task_instance', 'run_id'),
-            ('task_instance_history', 'map_index', 'task_instance', 'map_index'),
-            ('task_instance_note', 'ti_id', 'task_instance', 'id'),
-            ('task_map', 'dag_id', 'task_instance', 'dag_id'),
-            ('task_map', 'task_id', 'task_instance', 'task_id'),
-            ('task_map', 'run_id', 'task_instance', 'run_id'),
-            ('task_map', 'map_index', 'task_instance', 'map_index'),
-            ('task_reschedule', 'ti_id', 'task_instance', 'id'),
-            ('task_state_store', 'dag_run_id', 'dag_run', 'id'),
-            ('xcom', 'dag_id', 'task_instance', 'dag_id'),
-            ('xcom', 'task_id', 'task_instance', 'task_id'),
-            ('xcom', 'run_id', 'task_instance', 'run_id'),
-            ('xcom', 'map_index', 'task_instance', 'map_index')
-    ) AS e(name, own, parent, named)
-    JOIN pg_namespace AS n ON n.nspname = 'public'
-    JOIN pg_class AS s ON s.relnamespace = n.oid AND s.relname = e.name
+    FROM known_edge AS e
+    JOIN pg_namespace AS n ON n.nspname = v_schema
+    JOIN pg_class AS s ON s.relnamespace = n.oid AND s.relname = e.table_name
     JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.parent
     JOIN pg_attribute AS a ON a.attrelid = s.oid AND a.attname = e.own AND NOT a.attisdropped
     JOIN pg_attribute AS b ON b.attrelid = t.oid AND b.attname = e.named AND NOT b.attisdropped
@@ -385,29 +312,29 @@ BEGIN
     WHERE x.oid <> y.oid;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.strangers() IS
-    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 0d84d19d69b6]';
+COMMENT ON FUNCTION strangers() IS
+    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 702d352d62a0]';
 
 -- stranger: the first of them that acts.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.stranger()
+CREATE OR REPLACE FUNCTION stranger()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT format('table %s %s', s.object, s.detail)
-    FROM windrow_airflow_3.strangers() AS s
+    FROM strangers() AS s
     WHERE s.acts
     ORDER BY s.object, s.detail
     LIMIT 1;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.stranger() IS
-    'The first of strangers() that acts, in words; NULL if none does. [body 299732a6a426]';
+COMMENT ON FUNCTION stranger() IS
+    'The first of strangers() that acts, in words; NULL if none does. [body 64cbf3dd9d71]';
 
 -- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.catalog_now()
+CREATE OR REPLACE FUNCTION catalog_now()
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET jit = off
 AS $windrow$
 BEGIN
@@ -415,40 +342,9 @@ BEGIN
         SELECT jsonb_object_agg(s.object, s.state)
         FROM (
             SELECT 'table ' || e.name AS object, format('%s %s', coalesce(t.oid::text, 'none'), c.columns) AS state
-            FROM (
-                VALUES
-                    ('asset_alias_asset_event', ARRAY['event_id']::name[]),
-                    ('asset_event', ARRAY['id']::name[]),
-                    ('asset_partition_dag_run', ARRAY['created_dag_run_id', 'id']::name[]),
-                    ('asset_state_store', ARRAY['asset_id', 'key']::name[]),
-                    ('backfill_dag_run', ARRAY['dag_run_id']::name[]),
-                    ('callback', ARRAY['id']::name[]),
-                    ('connection_test_request', ARRAY['id']::name[]),
-                    ('dag_code', ARRAY['dag_version_id']::name[]),
-                    ('dag_run', ARRAY['created_dag_version_id', 'dag_id', 'id', 'run_id']::name[]),
-                    ('dag_run_note', ARRAY['dag_run_id']::name[]),
-                    ('dag_version', ARRAY['id']::name[]),
-                    ('dagrun_asset_event', ARRAY['dag_run_id', 'event_id']::name[]),
-                    ('deadline', ARRAY['callback_id', 'dagrun_id', 'deadline_alert_id']::name[]),
-                    ('deadline_alert', ARRAY['id', 'serialized_dag_id']::name[]),
-                    ('hitl_detail', ARRAY['ti_id']::name[]),
-                    ('hitl_detail_history', ARRAY['ti_history_id']::name[]),
-                    ('import_error', ARRAY['id']::name[]),
-                    ('job', ARRAY['id']::name[]),
-                    ('log', ARRAY['id']::name[]),
-                    ('partitioned_asset_key_log', ARRAY['asset_event_id', 'asset_partition_dag_run_id', 'id']::name[]),
-                    ('rendered_task_instance_fields', ARRAY['dag_id', 'map_index', 'run_id', 'task_id']::name[]),
-                    ('revoked_token', ARRAY['jti']::name[]),
-                    ('serialized_dag', ARRAY['dag_version_id', 'id']::name[]),
-                    ('task_instance', ARRAY['dag_id', 'dag_version_id', 'id', 'map_index', 'run_id', 'task_id']::name[]),
-                    ('task_instance_history', ARRAY['dag_id', 'map_index', 'run_id', 'task_id', 'task_instance_id', 'try_number']::name[]),
-                    ('task_instance_note', ARRAY['ti_id']::name[]),
-                    ('task_map', ARRAY['dag_id', 'map_index', 'run_id', 'task_id']::name[]),
-                    ('task_reschedule', ARRAY['ti_id']::name[]),
-                    ('task_state_store', ARRAY['dag_run_id', 'id']::name[]),
-                    ('xcom', ARRAY['dag_id', 'map_index', 'run_id', 'task_id']::name[])
-            ) AS e(name, columns)
-            JOIN pg_namespace AS n ON n.nspname = 'public'
+            FROM known_table AS e
+            JOIN spec AS s ON true
+            JOIN pg_namespace AS n ON n.nspname = s.schema_name
             LEFT JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.name
             CROSS JOIN LATERAL (
                 SELECT string_agg(format('%s:%s:%s', a.attname, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
@@ -458,33 +354,33 @@ BEGIN
             ) AS c
             UNION ALL
             SELECT 'key ' || f.key_id, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
-            FROM windrow_airflow_3.keys_on AS f
+            FROM keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
-            FROM windrow_airflow_3.covered AS p
+            FROM covered AS p
             JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4'
             UNION ALL
             SELECT 'child ' || i.inhrelid, i.inhparent::text
-            FROM windrow_airflow_3.covered AS p
+            FROM covered AS p
             JOIN pg_inherits AS i ON i.inhparent = p.table_id
             WHERE p.relkind = 'r'
             UNION ALL
             SELECT 'foreign ' || p.table_id, p.relkind::text
-            FROM windrow_airflow_3.covered AS p
+            FROM covered AS p
             WHERE p.relkind NOT IN ('r', 'p')
         ) AS s
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.catalog_now() IS
-    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 0aea9a7b2f29]';
+COMMENT ON FUNCTION catalog_now() IS
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 59d823d112df]';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.replaced(p_then jsonb, p_now jsonb)
+CREATE OR REPLACE FUNCTION replaced(p_then jsonb, p_now jsonb)
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT format(
         CASE split_part(p_now ->> o.key, ' ', 1)
@@ -501,69 +397,69 @@ AS $windrow$
     ORDER BY o.key
     LIMIT 1;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.replaced(jsonb, jsonb) IS
-    'The first table that is another one between two answers of catalog_now(); NULL if none is. [body 653e6ef2f2f6]';
+COMMENT ON FUNCTION replaced(jsonb, jsonb) IS
+    'The first table that is another one between two answers of catalog_now(); NULL if none is. [body 4bc373468201]';
 
 -- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.unaccounted()
+CREATE OR REPLACE FUNCTION unaccounted()
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        windrow_airflow_3.stranger(),
+        stranger(),
         (
-            SELECT 'catalog changed: ' || windrow_airflow_3.replaced(a.state, windrow_airflow_3.catalog_now())
-            FROM windrow_airflow_3.catalog_state AS a
-            JOIN windrow_airflow_3.control AS c ON c.armed AND c.server_identity = windrow_airflow_3.server_identity()
+            SELECT 'catalog changed: ' || replaced(a.state, catalog_now())
+            FROM catalog_state AS a
+            JOIN control AS c ON c.armed AND c.server_identity = server_identity()
             WHERE a.run_id = 0
         )
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.unaccounted() IS
-    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body c39a3f275381]';
+COMMENT ON FUNCTION unaccounted() IS
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body ada35c82923d]';
 
 -- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.check_catalog()
+CREATE OR REPLACE FUNCTION check_catalog()
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_reason text := windrow_airflow_3.unaccounted();
+    v_reason text := unaccounted();
 BEGIN
     IF starts_with(v_reason, 'catalog changed') THEN
         RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Rows of the one before are left as they were. Look at both tables, then CALL windrow_airflow_3.arm().';
+            USING ERRCODE = '55000', HINT = format('Rows of the one before are left as they were. Look at both tables, then CALL %I.arm().', current_schema());
     ELSIF v_reason IS NOT NULL THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Rows would go or change uncounted. Say in the spec what happens to them and run windrow install, or drop what acts; windrow check --database says how.';
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.check_catalog() IS
-    'Raises 55000 where unaccounted() finds something. [body 5a7094249360]';
+COMMENT ON FUNCTION check_catalog() IS
+    'Raises 55000 where unaccounted() finds something. [body 82adba421c55]';
 
 -- look_again: whether the catalog is still as it was when the run began. A batch asks when it has its locks, and before it
 -- commits: a partition or a child may come in spite of them.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.look_again(p_run bigint)
+CREATE OR REPLACE FUNCTION look_again(p_run bigint)
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_then jsonb := (SELECT s.state FROM windrow_airflow_3.catalog_state AS s WHERE s.run_id = p_run);
-    v_now  jsonb := windrow_airflow_3.catalog_now();
+    v_then jsonb := (SELECT s.state FROM catalog_state AS s WHERE s.run_id = p_run);
+    v_now  jsonb := catalog_now();
     v_why  text;
 BEGIN
     IF v_now = v_then THEN
         RETURN;
     END IF;
     v_why := coalesce(
-        windrow_airflow_3.stranger(),
-        windrow_airflow_3.replaced(v_then, v_now)
+        stranger(),
+        replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN
         RAISE EXCEPTION 'catalog changed: %', v_why
@@ -571,82 +467,52 @@ BEGIN
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.look_again(bigint) IS
-    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 7c2fb89cf26c]';
+COMMENT ON FUNCTION look_again(bigint) IS
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 49620dc5ee44]';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.take_tables(p_run bigint)
+CREATE OR REPLACE FUNCTION take_tables(p_run bigint)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    LOCK TABLE
-        "public"."asset_alias_asset_event",
-        "public"."asset_event",
-        "public"."asset_partition_dag_run",
-        "public"."asset_state_store",
-        "public"."callback",
-        "public"."connection_test_request",
-        "public"."dag_code",
-        "public"."dag_run",
-        "public"."dag_run_note",
-        "public"."dag_version",
-        "public"."dagrun_asset_event",
-        "public"."deadline",
-        "public"."deadline_alert",
-        "public"."hitl_detail",
-        "public"."hitl_detail_history",
-        "public"."import_error",
-        "public"."job",
-        "public"."log",
-        "public"."partitioned_asset_key_log",
-        "public"."rendered_task_instance_fields",
-        "public"."revoked_token",
-        "public"."serialized_dag",
-        "public"."task_instance",
-        "public"."task_instance_history",
-        "public"."task_instance_note",
-        "public"."task_map",
-        "public"."task_reschedule",
-        "public"."task_state_store",
-        "public"."xcom"
-    IN ROW EXCLUSIVE MODE;
+    PERFORM lock_tables();
 EXCEPTION WHEN undefined_table OR insufficient_privilege OR wrong_object_type THEN
     -- A table that is gone, or another one in its place: say so.
-    PERFORM windrow_airflow_3.look_again(p_run);
+    PERFORM look_again(p_run);
     RAISE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.take_tables(bigint) IS
-    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run. [body 178b8ed53028]';
+COMMENT ON FUNCTION take_tables(bigint) IS
+    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run. [body 9ae88f6f330b]';
 
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a standby that was promoted, a restored copy or another node of a cluster would fill its log with them.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.held_back(p_options jsonb)
+CREATE OR REPLACE FUNCTION held_back(p_options jsonb)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_control windrow_airflow_3.control%ROWTYPE;
+    v_control control%ROWTYPE;
     v_reason  text;
 BEGIN
     IF pg_is_in_recovery() THEN
         RAISE EXCEPTION 'the server is a standby: nothing is deleted here' USING ERRCODE = '25006';
     END IF;
-    SELECT * INTO STRICT v_control FROM windrow_airflow_3.control;
+    SELECT * INTO STRICT v_control FROM control;
     IF v_control.paused THEN
-        v_reason := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        v_reason := why_paused(v_control.paused_by, v_control.paused_at, v_control.paused_reason);
     ELSE
         -- Not one of the rules may be worked on.
         SELECT CASE WHEN bool_and(p.why IS NOT NULL) THEN string_agg(p.why, '; ' ORDER BY p.position) END
         INTO v_reason
         FROM (
-            SELECT r.position, windrow_airflow_3.rule_paused(r.name) AS why
-            FROM unnest(ARRAY['dag_runs', 'tries', 'task_state', 'asset_state', 'revoked_token', 'log', 'import_error', 'job', 'connection_test_request', 'callback', 'partition_log', 'asset_event', 'dag_version']) WITH ORDINALITY AS r(name, position)
-            WHERE r.name = coalesce(p_options ->> 'rule', r.name)
+            SELECT r.position, rule_paused(r.rule) AS why
+            FROM rule AS r
+            WHERE r.rule = coalesce(p_options ->> 'rule', r.rule)
         ) AS p;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' THEN
@@ -655,46 +521,49 @@ BEGIN
             CASE
                 WHEN (p_options ->> 'dry_run')::boolean THEN NULL
                 WHEN NOT v_control.armed THEN 'not armed: nothing is deleted before someone said so'
-                WHEN v_control.server_identity IS DISTINCT FROM windrow_airflow_3.server_identity() THEN format('armed on another server: %s', v_control.server_identity)
+                WHEN v_control.server_identity IS DISTINCT FROM server_identity() THEN format('armed on another server: %s', v_control.server_identity)
             END,
-            windrow_airflow_3.unaccounted(),
-            CASE WHEN NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
-                format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_airflow_3.open_hours AS h))
+            unaccounted(),
+            CASE WHEN NOT in_window(clock_timestamp()) THEN
+                format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM open_hours AS h))
             END
         );
         IF v_reason IS NOT NULL THEN
-            PERFORM windrow_airflow_3.note_refusal(v_reason);
+            PERFORM note_refusal(v_reason);
         END IF;
     END IF;
     RETURN v_reason;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.held_back(jsonb) IS
-    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body 280a05686a7b]';
+COMMENT ON FUNCTION held_back(jsonb) IS
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body 2eca3d1aad66]';
 
 -- kept_back: why no scheduled run starts now, by the latest ones.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.kept_back()
+CREATE OR REPLACE FUNCTION kept_back()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT CASE
         WHEN s.suspended THEN format('suspended after %s failed runs in a row, the last one: %s', s.failed_runs, s.last_error)
         WHEN s.idle_until > clock_timestamp() THEN format('nothing left, runs in a row: %s; back-off until %s', s.empty_runs, to_char(s.idle_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
     END
-    FROM windrow_airflow_3.scheduling AS s;
+    FROM scheduling AS s;
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.kept_back() IS
-    'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body 49ab9277e991]';
+COMMENT ON FUNCTION kept_back() IS
+    'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body fbc2ae1f1928]';
 
 -- schedule_check: whether pg_cron will start runs. With the rights of its caller: pg_cron shows everybody his own jobs only,
 -- and its settings to those alone who may read all settings.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.schedule_check()
+CREATE OR REPLACE FUNCTION schedule_check()
 RETURNS json
 LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
+    v_spec     text := (SELECT c.spec FROM control AS c);
+    v_jobs     text[] := (SELECT ARRAY(SELECT jsonb_array_elements_text(s.document -> 'jobs')) FROM spec AS s);
+    v_login    text := (SELECT s.document ->> 'login' FROM spec AS s);
     v_home     text;
     v_inside   boolean;
     v_severity text := 'violation';
@@ -747,11 +616,12 @@ BEGIN
             ) AS c
         $jobs$
         INTO v_severity, v_detail
-        USING ARRAY['windrow_airflow_3'], 'windrow_airflow_3', v_inside, 'windrow_airflow_3_schedule';
+        USING v_jobs, current_schema(), v_inside, v_login;
     END IF;
-    RETURN json_build_object('check', 'schedule', 'object', 'airflow-3', 'severity', v_severity, 'count', 1, 'detail', v_detail);
+    RETURN json_build_object('check', 'schedule', 'object', v_spec, 'severity', v_severity, 'count', 1, 'detail', v_detail);
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.schedule_check() IS
-    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT windrow_airflow_3.schedule_check(); [body ae6e5bd51971]';
+COMMENT ON FUNCTION schedule_check() IS
+    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT schedule_check(); [body efad9ab85fff]';
 RESET ROLE;
+RESET search_path;

@@ -11,7 +11,75 @@ SELECT windrow_camunda7_cases.register_spec($windrow$
   "rules": [
     "case_instances"
   ],
-  "workers": 1
+  "schema": "public",
+  "workers": 1,
+  "archives": false,
+  "lock_class": 881837136,
+  "jobs": [
+    "windrow_camunda7_cases"
+  ],
+  "login": "windrow_camunda7_cases_schedule",
+  "windows": [
+    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
+  ],
+  "tables": {
+    "act_ge_bytearray": {"columns": ["id_"], "goes": true},
+    "act_hi_attachment": {"columns": ["content_id_", "id_", "task_id_"], "goes": true},
+    "act_hi_caseactinst": {"columns": ["case_inst_id_"], "goes": true},
+    "act_hi_caseinst": {"columns": ["id_"], "goes": true},
+    "act_hi_comment": {"columns": ["task_id_"], "goes": true},
+    "act_hi_dec_in": {"columns": ["bytearray_id_", "dec_inst_id_", "id_"], "goes": true},
+    "act_hi_dec_out": {"columns": ["bytearray_id_", "dec_inst_id_", "id_"], "goes": true},
+    "act_hi_decinst": {"columns": ["case_inst_id_", "id_"], "goes": true},
+    "act_hi_detail": {"columns": ["bytearray_id_", "case_inst_id_", "id_"], "goes": true},
+    "act_hi_identitylink": {"columns": ["task_id_"], "goes": true},
+    "act_hi_op_log": {"columns": ["case_inst_id_"], "goes": true},
+    "act_hi_taskinst": {"columns": ["case_inst_id_", "id_"], "goes": true},
+    "act_hi_varinst": {"columns": ["bytearray_id_", "case_inst_id_", "id_"], "goes": true}
+  },
+  "keys": [
+    {"table_name": "act_hi_attachment", "columns": ["task_id_"], "parent": "act_hi_taskinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_caseactinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_comment", "columns": ["task_id_"], "parent": "act_hi_taskinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_dec_in", "columns": ["dec_inst_id_"], "parent": "act_hi_decinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_dec_out", "columns": ["dec_inst_id_"], "parent": "act_hi_decinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_decinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_detail", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_identitylink", "columns": ["task_id_"], "parent": "act_hi_taskinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_op_log", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_taskinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
+    {"table_name": "act_hi_varinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"}
+  ],
+  "edges": [
+    ["act_ge_bytearray", "id_", "act_hi_varinst", "bytearray_id_"],
+    ["act_ge_bytearray", "id_", "act_hi_detail", "bytearray_id_"],
+    ["act_ge_bytearray", "id_", "act_hi_dec_in", "bytearray_id_"],
+    ["act_ge_bytearray", "id_", "act_hi_dec_out", "bytearray_id_"],
+    ["act_ge_bytearray", "id_", "act_hi_attachment", "content_id_"],
+    ["act_hi_attachment", "task_id_", "act_hi_taskinst", "id_"],
+    ["act_hi_caseactinst", "case_inst_id_", "act_hi_caseinst", "id_"],
+    ["act_hi_comment", "task_id_", "act_hi_taskinst", "id_"],
+    ["act_hi_dec_in", "dec_inst_id_", "act_hi_decinst", "id_"],
+    ["act_hi_dec_out", "dec_inst_id_", "act_hi_decinst", "id_"],
+    ["act_hi_decinst", "case_inst_id_", "act_hi_caseinst", "id_"],
+    ["act_hi_detail", "case_inst_id_", "act_hi_caseinst", "id_"],
+    ["act_hi_identitylink", "task_id_", "act_hi_taskinst", "id_"],
+    ["act_hi_op_log", "case_inst_id_", "act_hi_caseinst", "id_"],
+    ["act_hi_taskinst", "case_inst_id_", "act_hi_caseinst", "id_"],
+    ["act_hi_varinst", "case_inst_id_", "act_hi_caseinst", "id_"]
+  ],
+  "ignored": [
+    "act_hi_actinst",
+    "act_hi_procinst",
+    "act_ru_case_execution",
+    "act_ru_case_sentry_part",
+    "act_ru_execution",
+    "act_ru_ext_task",
+    "act_ru_identitylink",
+    "act_ru_job",
+    "act_ru_task",
+    "act_ru_variable"
+  ]
 }
 $windrow$);
 SELECT windrow_camunda7_cases.register_rule(1, $windrow$
@@ -34,8 +102,14 @@ SELECT windrow_camunda7_cases.register_rule(1, $windrow$
     "act_hi_varinst",
     "act_hi_caseinst"
   ],
+  "time_name": "close_time_",
+  "zoned": false,
+  "scope_name": "case_def_id_",
+  "scope_pattern": "^.+$",
   "retention": null,
   "minimum": 86400,
+  "retained": true,
+  "counts_undated": true,
   "divided": true,
   "limits": {
     "back_off_max": 1800,

@@ -11,7 +11,66 @@ SELECT windrow_dolphinscheduler_3_2.register_spec($windrow$
   "rules": [
     "process_instances"
   ],
-  "workers": 1
+  "schema": "public",
+  "workers": 1,
+  "archives": false,
+  "lock_class": 1550516580,
+  "jobs": [
+    "windrow_dolphinscheduler_3_2"
+  ],
+  "login": "windrow_dolphinscheduler_3_2_schedule",
+  "windows": [
+    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
+  ],
+  "tables": {
+    "t_ds_alert": {"columns": ["id", "process_instance_id"], "goes": true},
+    "t_ds_alert_send_status": {"columns": ["alert_id"], "goes": true},
+    "t_ds_command": {"columns": ["process_instance_id"], "goes": true},
+    "t_ds_dq_execute_result": {"columns": ["process_instance_id", "task_instance_id"], "goes": true},
+    "t_ds_dq_task_statistics_value": {"columns": ["task_instance_id"], "goes": true},
+    "t_ds_error_command": {"columns": ["process_instance_id"], "goes": true},
+    "t_ds_process_instance": {"columns": ["id"], "goes": true},
+    "t_ds_relation_process_instance": {"columns": ["parent_process_instance_id", "process_instance_id"], "goes": true},
+    "t_ds_relation_sub_workflow": {"columns": ["parent_workflow_instance_id", "sub_workflow_instance_id"], "goes": true},
+    "t_ds_task_group_queue": {"columns": ["process_id", "task_id"], "goes": true},
+    "t_ds_task_instance": {"columns": ["id", "process_instance_id"], "goes": true}
+  },
+  "keys": [
+    {"table_name": "t_ds_alert", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_alert_send_status", "columns": ["alert_id"], "parent": "t_ds_alert", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_command", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_dq_execute_result", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_dq_execute_result", "columns": ["task_instance_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_dq_task_statistics_value", "columns": ["task_instance_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_error_command", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_process_instance", "columns": ["parent_process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_process_instance", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_sub_workflow", "columns": ["parent_workflow_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_sub_workflow", "columns": ["sub_workflow_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_task_group_queue", "columns": ["process_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_task_group_queue", "columns": ["task_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_task_instance", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"}
+  ],
+  "edges": [
+    ["t_ds_alert", "process_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_alert_send_status", "alert_id", "t_ds_alert", "id"],
+    ["t_ds_command", "process_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_dq_execute_result", "process_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_dq_execute_result", "task_instance_id", "t_ds_task_instance", "id"],
+    ["t_ds_dq_task_statistics_value", "task_instance_id", "t_ds_task_instance", "id"],
+    ["t_ds_error_command", "process_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_relation_process_instance", "parent_process_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_relation_process_instance", "process_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_relation_sub_workflow", "parent_workflow_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_relation_sub_workflow", "sub_workflow_instance_id", "t_ds_process_instance", "id"],
+    ["t_ds_task_group_queue", "process_id", "t_ds_process_instance", "id"],
+    ["t_ds_task_group_queue", "task_id", "t_ds_task_instance", "id"],
+    ["t_ds_task_instance", "process_instance_id", "t_ds_process_instance", "id"]
+  ],
+  "ignored": [
+    "t_ds_listener_event",
+    "t_ds_trigger_relation"
+  ]
 }
 $windrow$);
 SELECT windrow_dolphinscheduler_3_2.register_rule(1, $windrow$
@@ -32,8 +91,14 @@ SELECT windrow_dolphinscheduler_3_2.register_rule(1, $windrow$
     "t_ds_task_instance",
     "t_ds_process_instance"
   ],
+  "time_name": "end_time",
+  "zoned": false,
+  "scope_name": "project_code",
+  "scope_pattern": "^(0|-?[1-9][0-9]{0,18})$",
   "retention": 2592000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": true,
   "limits": {
     "back_off_max": 1800,
@@ -52,7 +117,16 @@ SELECT windrow_dolphinscheduler_3_2.register_rule(1, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "report_run": [
+    {"name": "dryRun", "figure": "dry_run"},
+    {"name": "deletedFamilyCount", "figure": "families"},
+    {"name": "deletedWorkflowInstanceCount", "figure": "table", "table": "t_ds_process_instance"},
+    {"name": "deletedTaskInstanceCount", "figure": "table", "table": "t_ds_task_instance"},
+    {"name": "taskLogDeleteFailureCount", "figure": "artifact_failures"},
+    {"name": "skippedFamilyCount", "figure": "skipped_families"},
+    {"name": "durationMillis", "figure": "duration_ms"}
+  ]
 }
 $windrow$);
 RESET ROLE;

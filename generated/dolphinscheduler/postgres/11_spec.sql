@@ -11,7 +11,61 @@ SELECT windrow_dolphinscheduler.register_spec($windrow$
   "rules": [
     "workflow_instances"
   ],
-  "workers": 1
+  "schema": "public",
+  "workers": 1,
+  "archives": false,
+  "lock_class": 1347203301,
+  "jobs": [
+    "windrow_dolphinscheduler"
+  ],
+  "login": "windrow_dolphinscheduler_schedule",
+  "windows": [
+    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
+  ],
+  "tables": {
+    "t_ds_alert": {"columns": ["id", "workflow_instance_id"], "goes": true},
+    "t_ds_alert_send_status": {"columns": ["alert_id"], "goes": true},
+    "t_ds_command": {"columns": ["workflow_instance_id"], "goes": true},
+    "t_ds_error_command": {"columns": ["workflow_instance_id"], "goes": true},
+    "t_ds_relation_sub_workflow": {"columns": ["parent_workflow_instance_id", "sub_workflow_instance_id"], "goes": true},
+    "t_ds_relation_workflow_instance": {"columns": ["parent_workflow_instance_id", "workflow_instance_id"], "goes": true},
+    "t_ds_serial_command": {"columns": ["workflow_instance_id"], "goes": true},
+    "t_ds_task_group_queue": {"columns": ["task_id", "workflow_instance_id"], "goes": true},
+    "t_ds_task_instance": {"columns": ["id", "workflow_instance_id"], "goes": true},
+    "t_ds_task_instance_context": {"columns": ["task_instance_id"], "goes": true},
+    "t_ds_workflow_instance": {"columns": ["id"], "goes": true}
+  },
+  "keys": [
+    {"table_name": "t_ds_alert", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_alert_send_status", "columns": ["alert_id"], "parent": "t_ds_alert", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_command", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_error_command", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_sub_workflow", "columns": ["parent_workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_sub_workflow", "columns": ["sub_workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_workflow_instance", "columns": ["parent_workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_relation_workflow_instance", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_serial_command", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_task_group_queue", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_task_group_queue", "columns": ["task_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_task_instance", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "t_ds_task_instance_context", "columns": ["task_instance_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"}
+  ],
+  "edges": [
+    ["t_ds_alert", "workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_alert_send_status", "alert_id", "t_ds_alert", "id"],
+    ["t_ds_command", "workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_error_command", "workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_relation_sub_workflow", "parent_workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_relation_sub_workflow", "sub_workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_relation_workflow_instance", "parent_workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_relation_workflow_instance", "workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_serial_command", "workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_task_group_queue", "workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_task_group_queue", "task_id", "t_ds_task_instance", "id"],
+    ["t_ds_task_instance", "workflow_instance_id", "t_ds_workflow_instance", "id"],
+    ["t_ds_task_instance_context", "task_instance_id", "t_ds_task_instance", "id"]
+  ],
+  "ignored": []
 }
 $windrow$);
 SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
@@ -32,8 +86,14 @@ SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
     "t_ds_task_instance",
     "t_ds_workflow_instance"
   ],
+  "time_name": "end_time",
+  "zoned": false,
+  "scope_name": "project_code",
+  "scope_pattern": "^(0|-?[1-9][0-9]{0,18})$",
   "retention": 2592000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": true,
   "limits": {
     "back_off_max": 1800,
@@ -52,7 +112,16 @@ SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "report_run": [
+    {"name": "dryRun", "figure": "dry_run"},
+    {"name": "deletedFamilyCount", "figure": "families"},
+    {"name": "deletedWorkflowInstanceCount", "figure": "table", "table": "t_ds_workflow_instance"},
+    {"name": "deletedTaskInstanceCount", "figure": "table", "table": "t_ds_task_instance"},
+    {"name": "taskLogDeleteFailureCount", "figure": "artifact_failures"},
+    {"name": "skippedFamilyCount", "figure": "skipped_families"},
+    {"name": "durationMillis", "figure": "duration_ms"}
+  ]
 }
 $windrow$);
 RESET ROLE;

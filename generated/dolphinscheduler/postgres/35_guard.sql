@@ -4,57 +4,65 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_dolphinscheduler_owner";
+SET search_path = windrow_dolphinscheduler, pg_catalog, pg_temp;
 
 -- rule_pause: rules that runs pass over.
-CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.rule_pause (
+CREATE TABLE IF NOT EXISTS rule_pause (
     rule      text        NOT NULL PRIMARY KEY,
     reason    text,
     paused_by text        NOT NULL DEFAULT session_user,
     paused_at timestamptz NOT NULL DEFAULT now()
 );
-COMMENT ON TABLE windrow_dolphinscheduler.rule_pause IS
+COMMENT ON TABLE rule_pause IS
     'Rules that runs pass over. Read again before every batch. Written by pause_rule() and resume_rule().';
 
 -- refusal: why a server starts no scheduled run. A row changes when the reason does, not with every refusal.
-CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.refusal (
+CREATE TABLE IF NOT EXISTS refusal (
     server text        NOT NULL PRIMARY KEY,
     reason text        NOT NULL,
     since  timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE windrow_dolphinscheduler.refusal IS
+COMMENT ON TABLE refusal IS
     'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
 
 -- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
 -- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
 -- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler.scheduling AS
+CREATE OR REPLACE VIEW scheduling AS
 WITH latest AS (
     SELECT
         r.run_id,
+        coalesce(w.sweep_id, r.run_id) AS sweep_id,
         r.reason,
         r.finished_at,
         coalesce(r.trigger = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
         r.status = 'crashed' OR coalesce(r.reason LIKE 'error %', false) AS is_broken,
         coalesce(r.reason = 'nothing left', false)
-            AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler.run_rule AS p WHERE p.run_id = r.run_id AND p.deleted_rows > 0)
-            AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler.run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
-    FROM windrow_dolphinscheduler.run AS r
-    CROSS JOIN windrow_dolphinscheduler.control AS c
-    WHERE r.trigger <> 'PURGE'
+            AND NOT EXISTS (
+                SELECT FROM run_rule AS p
+                WHERE p.run_id IN (SELECT r.run_id UNION SELECT o.run_id FROM run_sweep AS o WHERE o.sweep_id = w.sweep_id)
+                  AND p.deleted_rows > 0
+            )
+            AND NOT EXISTS (SELECT FROM run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
+    FROM run AS r
+    CROSS JOIN control AS c
+    -- The runs of a sweep count as one.
+    LEFT JOIN run_sweep AS w ON w.run_id = r.run_id
+    WHERE r.trigger NOT IN ('PURGE', 'STAMP')
       AND NOT r.dry_run
       AND r.status NOT IN ('running', 'cancelled')
     ORDER BY r.run_id DESC
     LIMIT 101
 ),
 failures AS (
-    SELECT count(*) AS runs, max(l.run_id) AS last_run
+    SELECT count(DISTINCT l.sweep_id) AS runs, max(l.run_id) AS last_run
     FROM latest AS l
     WHERE l.is_broken
       AND l.is_counted
       AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
 ),
 idle AS (
-    SELECT count(*) AS runs, max(l.finished_at) AS ended
+    SELECT count(DISTINCT l.sweep_id) AS runs, max(l.finished_at) AS ended
     FROM latest AS l
     WHERE l.is_empty
       AND l.is_counted
@@ -62,7 +70,7 @@ idle AS (
 ),
 bounds AS (
     SELECT min(s.value) FILTER (WHERE s.name = 'suspend_after') AS suspend_after, min(s.value) FILTER (WHERE s.name = 'back_off_max') AS back_off_max
-    FROM windrow_dolphinscheduler.settings AS s
+    FROM settings AS s
 )
 SELECT
     f.runs AS failed_runs,
@@ -73,22 +81,22 @@ SELECT
 FROM failures AS f
 CROSS JOIN idle AS i
 CROSS JOIN bounds AS b;
-COMMENT ON VIEW windrow_dolphinscheduler.scheduling IS
+COMMENT ON VIEW scheduling IS
     'Scheduled runs that failed, or found nothing left, in a row; whether no further one starts before a run by hand succeeds or arm(), and the end of the back-off.';
 
 -- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.pause_rule(p_options jsonb)
+CREATE OR REPLACE FUNCTION pause_rule(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_pause windrow_dolphinscheduler.rule_pause%ROWTYPE;
+    v_pause rule_pause%ROWTYPE;
 BEGIN
-    PERFORM windrow_dolphinscheduler.check_options(p_options, ARRAY['rule', 'reason']);
-    INSERT INTO windrow_dolphinscheduler.rule_pause AS p (rule, reason)
-    VALUES (windrow_dolphinscheduler.check_rule(p_options), p_options ->> 'reason')
+    PERFORM check_options(p_options, ARRAY['rule', 'reason']);
+    INSERT INTO rule_pause AS p (rule, reason)
+    VALUES (check_rule(p_options), p_options ->> 'reason')
     ON CONFLICT (rule) DO UPDATE
     SET reason = excluded.reason,
         paused_by = session_user,
@@ -97,62 +105,74 @@ BEGIN
     RETURN row_to_json(v_pause);
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.pause_rule(jsonb) IS
-    'Makes runs pass a rule over, from the next batch on. Example: SELECT windrow_dolphinscheduler.pause_rule(''{"rule": "workflow_instances", "reason": "audit"}''); [body 181c2a13887e]';
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.resume_rule(p_options jsonb)
+COMMENT ON FUNCTION pause_rule(jsonb) IS
+    'Makes runs pass a rule over, from the next batch on. Example: SELECT pause_rule(''{"rule": "a_rule", "reason": "audit"}''); [body 189682afc0e6]';
+CREATE OR REPLACE FUNCTION resume_rule(p_options jsonb)
 RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_pause windrow_dolphinscheduler.rule_pause%ROWTYPE;
+    v_pause rule_pause%ROWTYPE;
 BEGIN
-    PERFORM windrow_dolphinscheduler.check_options(p_options, ARRAY['rule']);
-    DELETE FROM windrow_dolphinscheduler.rule_pause AS p
-    WHERE p.rule = windrow_dolphinscheduler.check_rule(p_options)
+    PERFORM check_options(p_options, ARRAY['rule']);
+    DELETE FROM rule_pause AS p
+    WHERE p.rule = check_rule(p_options)
     RETURNING p.* INTO v_pause;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'rule % is not paused', windrow_dolphinscheduler.check_rule(p_options)
-            USING ERRCODE = '22023', HINT = 'The paused rules are in table windrow_dolphinscheduler.rule_pause; CALL windrow_dolphinscheduler.resume() ends a pause of everything.';
+        RAISE EXCEPTION 'rule % is not paused', check_rule(p_options)
+            USING ERRCODE = '22023', HINT = format('The paused rules are in table %I.rule_pause; CALL %I.resume() ends a pause of everything.', current_schema(), current_schema());
     END IF;
     RETURN row_to_json(v_pause);
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.resume_rule(jsonb) IS
-    'Ends the pause of a rule and answers it. Example: SELECT windrow_dolphinscheduler.resume_rule(''{"rule": "workflow_instances"}''); [body 5bef2d1c610e]';
+COMMENT ON FUNCTION resume_rule(jsonb) IS
+    'Ends the pause of a rule and answers it. Example: SELECT resume_rule(''{"rule": "a_rule"}''); [body c1b91c1266bd]';
+
+-- why_paused: what a pause says, of everything or of a rule.
+CREATE OR REPLACE FUNCTION why_paused(p_by text, p_at timestamptz, p_reason text)
+RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+    SELECT format('paused by %s since %s: %s', p_by, to_char(p_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(p_reason, 'no reason given'));
+$windrow$;
+COMMENT ON FUNCTION why_paused(text, timestamptz, text) IS
+    'Why nothing is done, in words: who paused it, since when and why. [body 765efa6e28b7]';
 
 -- rule_paused: why a rule is passed over.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.rule_paused(p_rule text)
+CREATE OR REPLACE FUNCTION rule_paused(p_rule text)
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN (
-        SELECT format('rule %s is %s', p.rule, format('paused by %s since %s: %s', p.paused_by, to_char(p.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(p.reason, 'no reason given')))
-        FROM windrow_dolphinscheduler.rule_pause AS p
+        SELECT format('rule %s is %s', p.rule, why_paused(p.paused_by, p.paused_at, p.reason))
+        FROM rule_pause AS p
         WHERE p.rule = p_rule
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.rule_paused(text) IS
-    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body abf0a896e9e6]';
+COMMENT ON FUNCTION rule_paused(text) IS
+    'Why the rule is passed over: who paused it, since when and why; NULL if nobody did. [body 9fe0ed0ed406]';
 
 -- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.note_refusal(p_reason text)
+CREATE OR REPLACE FUNCTION note_refusal(p_reason text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_server constant text := windrow_dolphinscheduler.server_identity();
-    v_known  text := (SELECT r.reason FROM windrow_dolphinscheduler.refusal AS r WHERE r.server = v_server);
+    v_server constant text := server_identity();
+    v_known  text := (SELECT r.reason FROM refusal AS r WHERE r.server = v_server);
 BEGIN
     IF p_reason IS NULL AND v_known IS NOT NULL THEN
-        DELETE FROM windrow_dolphinscheduler.refusal AS r WHERE r.server = v_server;
+        DELETE FROM refusal AS r WHERE r.server = v_server;
     ELSIF p_reason <> v_known OR v_known IS NULL AND p_reason IS NOT NULL THEN
-        INSERT INTO windrow_dolphinscheduler.refusal (server, reason)
+        INSERT INTO refusal (server, reason)
         VALUES (v_server, p_reason)
         ON CONFLICT (server) DO UPDATE
         SET reason = excluded.reason,
@@ -160,39 +180,27 @@ BEGIN
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.note_refusal(text) IS
-    'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body b05ff82d7498]';
+COMMENT ON FUNCTION note_refusal(text) IS
+    'Writes to table refusal why this server refuses scheduled runs; NULL: it does not. [body 48e648e0f84b]';
 
 -- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
 -- that is open began.
-CREATE TABLE IF NOT EXISTS windrow_dolphinscheduler.catalog_state (
+CREATE TABLE IF NOT EXISTS catalog_state (
     run_id   bigint      NOT NULL PRIMARY KEY,
     state    jsonb       NOT NULL,
     taken_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE windrow_dolphinscheduler.catalog_state IS
+COMMENT ON TABLE catalog_state IS
     'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch compares it.';
 
 -- covered: the tables whose rows go, and their partitions.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler.covered AS
+CREATE OR REPLACE VIEW covered AS
 WITH whole AS (
     SELECT t.oid AS table_id, t.relname::text AS name, t.relkind
     FROM pg_namespace AS n
     JOIN pg_class AS t ON t.relnamespace = n.oid
-    WHERE n.nspname = 'public'
-      AND t.relname = ANY (ARRAY[
-          't_ds_alert',
-          't_ds_alert_send_status',
-          't_ds_command',
-          't_ds_error_command',
-          't_ds_relation_sub_workflow',
-          't_ds_relation_workflow_instance',
-          't_ds_serial_command',
-          't_ds_task_group_queue',
-          't_ds_task_instance',
-          't_ds_task_instance_context',
-          't_ds_workflow_instance'
-      ])
+    WHERE n.nspname = (SELECT s.schema_name FROM spec AS s)
+      AND t.relname IN (SELECT k.name FROM known_table AS k WHERE k.goes)
 )
 SELECT w.table_id, w.name, w.relkind
 FROM whole AS w
@@ -203,55 +211,44 @@ CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
 JOIN pg_class AS t ON t.oid = p.relid
 WHERE w.relkind = 'p'
   AND p.relid <> w.table_id;
-COMMENT ON VIEW windrow_dolphinscheduler.covered IS
+COMMENT ON VIEW covered IS
     'The tables whose rows go, by name, and their partitions with the name of the whole table.';
 
 -- keys_on: the foreign keys to them. A key has a trigger on the table that it names, which is how it is found by an index.
-CREATE OR REPLACE VIEW windrow_dolphinscheduler.keys_on AS
+CREATE OR REPLACE VIEW keys_on AS
 SELECT
     p.name AS parent,
     f.oid AS key_id,
     f.conname, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype,
     to_jsonb(f) ->> 'confdelsetcols' AS partly
-FROM windrow_dolphinscheduler.covered AS p
+FROM covered AS p
 JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
 JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0;
-COMMENT ON VIEW windrow_dolphinscheduler.keys_on IS
+COMMENT ON VIEW keys_on IS
     'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table; what hangs on partitions of the other side is left out.';
 
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.strangers()
+CREATE OR REPLACE FUNCTION strangers()
 RETURNS TABLE (object text, detail text, acts boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET jit = off
 AS $windrow$
+DECLARE
+    v_schema  text;
+    v_ignored jsonb;
 BEGIN
+    SELECT s.schema_name, s.document -> 'ignored' INTO STRICT v_schema, v_ignored FROM spec AS s;
     RETURN QUERY
-    WITH known (name, columns, parent, named, effects) AS (
-        VALUES
-            ('t_ds_alert', ARRAY['workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_alert_send_status', ARRAY['alert_id'], 't_ds_alert', ARRAY['id'], 'cnd'),
-            ('t_ds_command', ARRAY['workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_error_command', ARRAY['workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_relation_sub_workflow', ARRAY['parent_workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_relation_sub_workflow', ARRAY['sub_workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_relation_workflow_instance', ARRAY['parent_workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_relation_workflow_instance', ARRAY['workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_serial_command', ARRAY['workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_task_group_queue', ARRAY['workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_task_group_queue', ARRAY['task_id'], 't_ds_task_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_task_instance', ARRAY['workflow_instance_id'], 't_ds_workflow_instance', ARRAY['id'], 'cnd'),
-            ('t_ds_task_instance_context', ARRAY['task_instance_id'], 't_ds_task_instance', ARRAY['id'], 'cnd')
-    ),
+    WITH
     -- A partition counts as its table.
     keys AS (
         SELECT
-            CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
-            n.nspname = 'public' AS is_here,
+            CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
+            n.nspname = v_schema AS is_here,
             f.conname, f.confdeltype, f.partly, f.parent, c.columns, c.named
-        FROM windrow_dolphinscheduler.keys_on AS f
+        FROM keys_on AS f
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
         CROSS JOIN LATERAL (
@@ -270,56 +267,43 @@ BEGIN
         k.confdeltype IN ('c', 'n', 'd')
     FROM keys AS k
     WHERE NOT EXISTS (
-        SELECT FROM known AS o
+        SELECT FROM known_key AS o
         WHERE k.is_here
-          AND o.name = k.name
+          AND o.table_name = k.name
           AND o.columns = k.columns
           AND o.parent = k.parent
           AND o.named = k.named
           -- What is to set some columns to NULL (ON DELETE SET NULL (...)) is not what windrow does.
           AND (k.confdeltype NOT IN ('c', 'n', 'd') OR strpos(o.effects, k.confdeltype::text) > 0 AND (k.partly IS NULL OR o.effects <> 'n'))
     )
+      -- That an ignored table keeps families is meant so.
+      AND (k.confdeltype IN ('c', 'n', 'd') OR NOT k.is_here OR NOT v_ignored ? k.name)
     UNION ALL
     SELECT p.name, format('has the rule %s, which acts on DELETE', r.rulename), true
-    FROM windrow_dolphinscheduler.covered AS p
+    FROM covered AS p
     JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4' AND r.ev_enabled IN ('O', 'A')
     UNION ALL
     SELECT
-        CASE WHEN n.nspname = 'public' THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END,
+        CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END,
         format('inherits from %s, so that its rows would be taken for rows of that', p.name),
         true
-    FROM windrow_dolphinscheduler.covered AS p
+    FROM covered AS p
     JOIN pg_inherits AS i ON i.inhparent = p.table_id
     JOIN pg_class AS t ON t.oid = i.inhrelid
     JOIN pg_namespace AS n ON n.oid = t.relnamespace
     WHERE p.relkind = 'r'
     UNION ALL
     SELECT p.name, CASE p.relkind WHEN 'v' THEN 'is a view' WHEN 'f' THEN 'is or has a foreign table, whose rows do not come back with a rollback' ELSE 'is no table' END, true
-    FROM windrow_dolphinscheduler.covered AS p
+    FROM covered AS p
     WHERE p.relkind NOT IN ('r', 'p')
     UNION ALL
     SELECT
-        e.name,
+        e.table_name,
         format('compares %s otherwise than %s does %s: their collations are %s and %s, and must be the same', e.own, e.parent, e.named, x.collname, y.collname),
         true
-    FROM (
-        VALUES
-            ('t_ds_alert', 'workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_alert_send_status', 'alert_id', 't_ds_alert', 'id'),
-            ('t_ds_command', 'workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_error_command', 'workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_relation_sub_workflow', 'parent_workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_relation_sub_workflow', 'sub_workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_relation_workflow_instance', 'parent_workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_relation_workflow_instance', 'workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_serial_command', 'workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_task_group_queue', 'workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_task_group_queue', 'task_id', 't_ds_task_instance', 'id'),
-            ('t_ds_task_instance', 'workflow_instance_id', 't_ds_workflow_instance', 'id'),
-            ('t_ds_task_instance_context', 'task_instance_id', 't_ds_task_instance', 'id')
-    ) AS e(name, own, parent, named)
-    JOIN pg_namespace AS n ON n.nspname = 'public'
-    JOIN pg_class AS s ON s.relnamespace = n.oid AND s.relname = e.name
+    FROM known_edge AS e
+    JOIN pg_namespace AS n ON n.nspname = v_schema
+    JOIN pg_class AS s ON s.relnamespace = n.oid AND s.relname = e.table_name
     JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.parent
     JOIN pg_attribute AS a ON a.attrelid = s.oid AND a.attname = e.own AND NOT a.attisdropped
     JOIN pg_attribute AS b ON b.attrelid = t.oid AND b.attname = e.named AND NOT b.attisdropped
@@ -328,29 +312,29 @@ BEGIN
     WHERE x.oid <> y.oid;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.strangers() IS
-    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body c4f80f12378c]';
+COMMENT ON FUNCTION strangers() IS
+    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. [body 702d352d62a0]';
 
 -- stranger: the first of them that acts.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.stranger()
+CREATE OR REPLACE FUNCTION stranger()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT format('table %s %s', s.object, s.detail)
-    FROM windrow_dolphinscheduler.strangers() AS s
+    FROM strangers() AS s
     WHERE s.acts
     ORDER BY s.object, s.detail
     LIMIT 1;
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.stranger() IS
-    'The first of strangers() that acts, in words; NULL if none does. [body 4a8a084c1918]';
+COMMENT ON FUNCTION stranger() IS
+    'The first of strangers() that acts, in words; NULL if none does. [body 64cbf3dd9d71]';
 
 -- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.catalog_now()
+CREATE OR REPLACE FUNCTION catalog_now()
 RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET jit = off
 AS $windrow$
 BEGIN
@@ -358,21 +342,9 @@ BEGIN
         SELECT jsonb_object_agg(s.object, s.state)
         FROM (
             SELECT 'table ' || e.name AS object, format('%s %s', coalesce(t.oid::text, 'none'), c.columns) AS state
-            FROM (
-                VALUES
-                    ('t_ds_alert', ARRAY['id', 'workflow_instance_id']::name[]),
-                    ('t_ds_alert_send_status', ARRAY['alert_id']::name[]),
-                    ('t_ds_command', ARRAY['workflow_instance_id']::name[]),
-                    ('t_ds_error_command', ARRAY['workflow_instance_id']::name[]),
-                    ('t_ds_relation_sub_workflow', ARRAY['parent_workflow_instance_id', 'sub_workflow_instance_id']::name[]),
-                    ('t_ds_relation_workflow_instance', ARRAY['parent_workflow_instance_id', 'workflow_instance_id']::name[]),
-                    ('t_ds_serial_command', ARRAY['workflow_instance_id']::name[]),
-                    ('t_ds_task_group_queue', ARRAY['task_id', 'workflow_instance_id']::name[]),
-                    ('t_ds_task_instance', ARRAY['id', 'workflow_instance_id']::name[]),
-                    ('t_ds_task_instance_context', ARRAY['task_instance_id']::name[]),
-                    ('t_ds_workflow_instance', ARRAY['id']::name[])
-            ) AS e(name, columns)
-            JOIN pg_namespace AS n ON n.nspname = 'public'
+            FROM known_table AS e
+            JOIN spec AS s ON true
+            JOIN pg_namespace AS n ON n.nspname = s.schema_name
             LEFT JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.name
             CROSS JOIN LATERAL (
                 SELECT string_agg(format('%s:%s:%s', a.attname, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
@@ -382,33 +354,33 @@ BEGIN
             ) AS c
             UNION ALL
             SELECT 'key ' || f.key_id, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
-            FROM windrow_dolphinscheduler.keys_on AS f
+            FROM keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
-            FROM windrow_dolphinscheduler.covered AS p
+            FROM covered AS p
             JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4'
             UNION ALL
             SELECT 'child ' || i.inhrelid, i.inhparent::text
-            FROM windrow_dolphinscheduler.covered AS p
+            FROM covered AS p
             JOIN pg_inherits AS i ON i.inhparent = p.table_id
             WHERE p.relkind = 'r'
             UNION ALL
             SELECT 'foreign ' || p.table_id, p.relkind::text
-            FROM windrow_dolphinscheduler.covered AS p
+            FROM covered AS p
             WHERE p.relkind NOT IN ('r', 'p')
         ) AS s
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.catalog_now() IS
-    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 3833d22e8a66]';
+COMMENT ON FUNCTION catalog_now() IS
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit. [body 59d823d112df]';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.replaced(p_then jsonb, p_now jsonb)
+CREATE OR REPLACE FUNCTION replaced(p_then jsonb, p_now jsonb)
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT format(
         CASE split_part(p_now ->> o.key, ' ', 1)
@@ -425,69 +397,69 @@ AS $windrow$
     ORDER BY o.key
     LIMIT 1;
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.replaced(jsonb, jsonb) IS
-    'The first table that is another one between two answers of catalog_now(); NULL if none is. [body 653e6ef2f2f6]';
+COMMENT ON FUNCTION replaced(jsonb, jsonb) IS
+    'The first table that is another one between two answers of catalog_now(); NULL if none is. [body 4bc373468201]';
 
 -- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.unaccounted()
+CREATE OR REPLACE FUNCTION unaccounted()
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     RETURN coalesce(
-        windrow_dolphinscheduler.stranger(),
+        stranger(),
         (
-            SELECT 'catalog changed: ' || windrow_dolphinscheduler.replaced(a.state, windrow_dolphinscheduler.catalog_now())
-            FROM windrow_dolphinscheduler.catalog_state AS a
-            JOIN windrow_dolphinscheduler.control AS c ON c.armed AND c.server_identity = windrow_dolphinscheduler.server_identity()
+            SELECT 'catalog changed: ' || replaced(a.state, catalog_now())
+            FROM catalog_state AS a
+            JOIN control AS c ON c.armed AND c.server_identity = server_identity()
             WHERE a.run_id = 0
         )
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.unaccounted() IS
-    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body c06e8dfc1a10]';
+COMMENT ON FUNCTION unaccounted() IS
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none. [body ada35c82923d]';
 
 -- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.check_catalog()
+CREATE OR REPLACE FUNCTION check_catalog()
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_reason text := windrow_dolphinscheduler.unaccounted();
+    v_reason text := unaccounted();
 BEGIN
     IF starts_with(v_reason, 'catalog changed') THEN
         RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Rows of the one before are left as they were. Look at both tables, then CALL windrow_dolphinscheduler.arm().';
+            USING ERRCODE = '55000', HINT = format('Rows of the one before are left as they were. Look at both tables, then CALL %I.arm().', current_schema());
     ELSIF v_reason IS NOT NULL THEN
         RAISE EXCEPTION '%', v_reason
             USING ERRCODE = '55000', HINT = 'Rows would go or change uncounted. Say in the spec what happens to them and run windrow install, or drop what acts; windrow check --database says how.';
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.check_catalog() IS
-    'Raises 55000 where unaccounted() finds something. [body 32e3e45a3c37]';
+COMMENT ON FUNCTION check_catalog() IS
+    'Raises 55000 where unaccounted() finds something. [body 82adba421c55]';
 
 -- look_again: whether the catalog is still as it was when the run began. A batch asks when it has its locks, and before it
 -- commits: a partition or a child may come in spite of them.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.look_again(p_run bigint)
+CREATE OR REPLACE FUNCTION look_again(p_run bigint)
 RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_then jsonb := (SELECT s.state FROM windrow_dolphinscheduler.catalog_state AS s WHERE s.run_id = p_run);
-    v_now  jsonb := windrow_dolphinscheduler.catalog_now();
+    v_then jsonb := (SELECT s.state FROM catalog_state AS s WHERE s.run_id = p_run);
+    v_now  jsonb := catalog_now();
     v_why  text;
 BEGIN
     IF v_now = v_then THEN
         RETURN;
     END IF;
     v_why := coalesce(
-        windrow_dolphinscheduler.stranger(),
-        windrow_dolphinscheduler.replaced(v_then, v_now)
+        stranger(),
+        replaced(v_then, v_now)
     );
     IF v_why IS NOT NULL THEN
         RAISE EXCEPTION 'catalog changed: %', v_why
@@ -495,64 +467,52 @@ BEGIN
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.look_again(bigint) IS
-    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 9c771bbf743e]';
+COMMENT ON FUNCTION look_again(bigint) IS
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one. [body 49620dc5ee44]';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.take_tables(p_run bigint)
+CREATE OR REPLACE FUNCTION take_tables(p_run bigint)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    LOCK TABLE
-        "public"."t_ds_alert",
-        "public"."t_ds_alert_send_status",
-        "public"."t_ds_command",
-        "public"."t_ds_error_command",
-        "public"."t_ds_relation_sub_workflow",
-        "public"."t_ds_relation_workflow_instance",
-        "public"."t_ds_serial_command",
-        "public"."t_ds_task_group_queue",
-        "public"."t_ds_task_instance",
-        "public"."t_ds_task_instance_context",
-        "public"."t_ds_workflow_instance"
-    IN ROW EXCLUSIVE MODE;
+    PERFORM lock_tables();
 EXCEPTION WHEN undefined_table OR insufficient_privilege OR wrong_object_type THEN
     -- A table that is gone, or another one in its place: say so.
-    PERFORM windrow_dolphinscheduler.look_again(p_run);
+    PERFORM look_again(p_run);
     RAISE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.take_tables(bigint) IS
-    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run. [body 9eb6865c7529]';
+COMMENT ON FUNCTION take_tables(bigint) IS
+    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run. [body 9ae88f6f330b]';
 
 -- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
 -- error: a standby that was promoted, a restored copy or another node of a cluster would fill its log with them.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.held_back(p_options jsonb)
+CREATE OR REPLACE FUNCTION held_back(p_options jsonb)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_control windrow_dolphinscheduler.control%ROWTYPE;
+    v_control control%ROWTYPE;
     v_reason  text;
 BEGIN
     IF pg_is_in_recovery() THEN
         RAISE EXCEPTION 'the server is a standby: nothing is deleted here' USING ERRCODE = '25006';
     END IF;
-    SELECT * INTO STRICT v_control FROM windrow_dolphinscheduler.control;
+    SELECT * INTO STRICT v_control FROM control;
     IF v_control.paused THEN
-        v_reason := format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given'));
+        v_reason := why_paused(v_control.paused_by, v_control.paused_at, v_control.paused_reason);
     ELSE
         -- Not one of the rules may be worked on.
         SELECT CASE WHEN bool_and(p.why IS NOT NULL) THEN string_agg(p.why, '; ' ORDER BY p.position) END
         INTO v_reason
         FROM (
-            SELECT r.position, windrow_dolphinscheduler.rule_paused(r.name) AS why
-            FROM unnest(ARRAY['workflow_instances']) WITH ORDINALITY AS r(name, position)
-            WHERE r.name = coalesce(p_options ->> 'rule', r.name)
+            SELECT r.position, rule_paused(r.rule) AS why
+            FROM rule AS r
+            WHERE r.rule = coalesce(p_options ->> 'rule', r.rule)
         ) AS p;
     END IF;
     IF p_options ->> 'trigger' = 'SCHEDULED' THEN
@@ -561,46 +521,49 @@ BEGIN
             CASE
                 WHEN (p_options ->> 'dry_run')::boolean THEN NULL
                 WHEN NOT v_control.armed THEN 'not armed: nothing is deleted before someone said so'
-                WHEN v_control.server_identity IS DISTINCT FROM windrow_dolphinscheduler.server_identity() THEN format('armed on another server: %s', v_control.server_identity)
+                WHEN v_control.server_identity IS DISTINCT FROM server_identity() THEN format('armed on another server: %s', v_control.server_identity)
             END,
-            windrow_dolphinscheduler.unaccounted(),
-            CASE WHEN NOT windrow_dolphinscheduler.in_window(clock_timestamp()) THEN
-                format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM windrow_dolphinscheduler.open_hours AS h))
+            unaccounted(),
+            CASE WHEN NOT in_window(clock_timestamp()) THEN
+                format('no window is open: %s', (SELECT string_agg(h.written, ', ' ORDER BY h.position) FROM open_hours AS h))
             END
         );
         IF v_reason IS NOT NULL THEN
-            PERFORM windrow_dolphinscheduler.note_refusal(v_reason);
+            PERFORM note_refusal(v_reason);
         END IF;
     END IF;
     RETURN v_reason;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.held_back(jsonb) IS
-    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body 676557473272]';
+COMMENT ON FUNCTION held_back(jsonb) IS
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it. [body 2eca3d1aad66]';
 
 -- kept_back: why no scheduled run starts now, by the latest ones.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.kept_back()
+CREATE OR REPLACE FUNCTION kept_back()
 RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT CASE
         WHEN s.suspended THEN format('suspended after %s failed runs in a row, the last one: %s', s.failed_runs, s.last_error)
         WHEN s.idle_until > clock_timestamp() THEN format('nothing left, runs in a row: %s; back-off until %s', s.empty_runs, to_char(s.idle_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
     END
-    FROM windrow_dolphinscheduler.scheduling AS s;
+    FROM scheduling AS s;
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.kept_back() IS
-    'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body d455d0630cb4]';
+COMMENT ON FUNCTION kept_back() IS
+    'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may. [body fbc2ae1f1928]';
 
 -- schedule_check: whether pg_cron will start runs. With the rights of its caller: pg_cron shows everybody his own jobs only,
 -- and its settings to those alone who may read all settings.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.schedule_check()
+CREATE OR REPLACE FUNCTION schedule_check()
 RETURNS json
 LANGUAGE plpgsql STABLE
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
+    v_spec     text := (SELECT c.spec FROM control AS c);
+    v_jobs     text[] := (SELECT ARRAY(SELECT jsonb_array_elements_text(s.document -> 'jobs')) FROM spec AS s);
+    v_login    text := (SELECT s.document ->> 'login' FROM spec AS s);
     v_home     text;
     v_inside   boolean;
     v_severity text := 'violation';
@@ -653,11 +616,12 @@ BEGIN
             ) AS c
         $jobs$
         INTO v_severity, v_detail
-        USING ARRAY['windrow_dolphinscheduler'], 'windrow_dolphinscheduler', v_inside, 'windrow_dolphinscheduler_schedule';
+        USING v_jobs, current_schema(), v_inside, v_login;
     END IF;
-    RETURN json_build_object('check', 'schedule', 'object', 'dolphinscheduler', 'severity', v_severity, 'count', 1, 'detail', v_detail);
+    RETURN json_build_object('check', 'schedule', 'object', v_spec, 'severity', v_severity, 'count', 1, 'detail', v_detail);
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.schedule_check() IS
-    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT windrow_dolphinscheduler.schedule_check(); [body 1e7107c9e67b]';
+COMMENT ON FUNCTION schedule_check() IS
+    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT schedule_check(); [body efad9ab85fff]';
 RESET ROLE;
+RESET search_path;

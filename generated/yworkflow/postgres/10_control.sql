@@ -387,6 +387,16 @@ ALTER TABLE windrow_yworkflow.run_skip
     ADD CONSTRAINT run_skip_reason_check CHECK (reason IN ('NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER', 'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'));
 COMMENT ON TABLE windrow_yworkflow.run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
+CREATE TABLE IF NOT EXISTS windrow_yworkflow.run_pass (
+    run_id       bigint NOT NULL,
+    rule         text   NOT NULL,
+    pass         text   NOT NULL,
+    deleted_rows bigint NOT NULL,
+    sample_keys  text[] NOT NULL,
+    PRIMARY KEY (run_id, rule, pass)
+);
+COMMENT ON TABLE windrow_yworkflow.run_pass IS
+    'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
 CREATE TABLE IF NOT EXISTS windrow_yworkflow.run_sweep (
     run_id   bigint  NOT NULL PRIMARY KEY,
     sweep_id bigint  NOT NULL,
@@ -395,6 +405,25 @@ CREATE TABLE IF NOT EXISTS windrow_yworkflow.run_sweep (
 );
 COMMENT ON TABLE windrow_yworkflow.run_sweep IS
     'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
+-- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
+CREATE TABLE IF NOT EXISTS windrow_yworkflow.run_stamp (
+    run_id         bigint      NOT NULL,
+    rule           text        NOT NULL,
+    families       bigint      NOT NULL DEFAULT 0,
+    changed_rows   bigint      NOT NULL DEFAULT 0,
+    batches        bigint      NOT NULL DEFAULT 0,
+    retries        bigint      NOT NULL DEFAULT 0,
+    retries_in_row integer     NOT NULL DEFAULT 0,
+    batch_families integer     NOT NULL,
+    cursor_key     text,
+    table_names    text[]      NOT NULL,
+    table_rows     bigint[]    NOT NULL,
+    started_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (run_id, rule)
+);
+COMMENT ON TABLE windrow_yworkflow.run_stamp IS
+    'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
 CREATE TABLE IF NOT EXISTS windrow_yworkflow.run_failure (
     run_id    bigint      NOT NULL,
     rule      text        NOT NULL,

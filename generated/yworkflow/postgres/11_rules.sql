@@ -8,27 +8,36 @@ SET search_path = windrow_yworkflow, pg_catalog, pg_temp;
 
 -- spec: what the spec says of the whole installation.
 CREATE TABLE IF NOT EXISTS spec (
-    only_row boolean NOT NULL DEFAULT true PRIMARY KEY,
-    workers  integer NOT NULL,
-    document jsonb   NOT NULL
+    only_row    boolean NOT NULL DEFAULT true PRIMARY KEY,
+    schema_name text    NOT NULL,
+    workers     integer NOT NULL,
+    archives    boolean NOT NULL,
+    lock_class  integer NOT NULL,
+    document    jsonb   NOT NULL
 );
 COMMENT ON TABLE spec IS
-    'What the spec says of the whole installation, in one row. workers: how many runs there may be at a time. Written by an installation.';
+    'What the spec says of the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may be at a time; archives: some rows are copied before they go; lock_class: of the advisory locks by which sessions see that a run goes on. Written by an installation.';
 
 -- rule: what the spec says of each rule. Filled by register_rule(), from the document in the file of the rule.
 CREATE TABLE IF NOT EXISTS rule (
-    rule          text    NOT NULL PRIMARY KEY,
-    position      integer NOT NULL,
-    strategy      text    NOT NULL,
-    root          text    NOT NULL,
-    tables        text[]  NOT NULL,
-    retention     bigint,
-    minimum       bigint  NOT NULL,
-    divided       boolean NOT NULL,
-    document      jsonb   NOT NULL
+    rule           text    NOT NULL PRIMARY KEY,
+    position       integer NOT NULL,
+    strategy       text    NOT NULL,
+    root           text    NOT NULL,
+    tables         text[]  NOT NULL,
+    time_name      text    NOT NULL,
+    zoned          boolean NOT NULL,
+    scope_name     text,
+    scope_pattern  text,
+    retention      bigint,
+    minimum        bigint  NOT NULL,
+    retained       boolean NOT NULL,
+    counts_undated boolean NOT NULL,
+    divided        boolean NOT NULL,
+    document       jsonb   NOT NULL
 );
 COMMENT ON TABLE rule IS
-    'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks at; tables: those whose rows go, in the order of deletion; retention (NULL: none by default) and minimum in seconds; divided: workers share its families out; document: all that the spec says. Written by an installation.';
+    'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks at; tables: those whose rows go, in the order of deletion; time_name: what rows become due by, zoned: it is an instant; scope_name: the column of the policies; retention (NULL: none by default) and minimum in seconds; retained: a retention counts at all; counts_undated: rows without a time are counted; divided: workers share its families out; document: all that the spec says. Written by an installation.';
 
 -- rule_limit: what the spec says of each setting of a rule.
 CREATE TABLE IF NOT EXISTS rule_limit (
@@ -40,22 +49,71 @@ CREATE TABLE IF NOT EXISTS rule_limit (
 COMMENT ON TABLE rule_limit IS
     'The limits of the spec, which table setting overrides; view settings has both. Written by an installation.';
 
+-- known_table: the tables of the application, and by which columns windrow tells their rows to belong together.
+CREATE TABLE IF NOT EXISTS known_table (
+    name        text    NOT NULL PRIMARY KEY,
+    columns     name[]  NOT NULL,
+    goes        boolean NOT NULL,
+    is_set      boolean NOT NULL,
+    is_archived boolean NOT NULL
+);
+COMMENT ON TABLE known_table IS
+    'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; is_set: columns of it are set; is_archived: its rows are copied before they go. Written by an installation.';
+
+-- known_key: the foreign keys that act, as the spec accounts for them.
+CREATE TABLE IF NOT EXISTS known_key (
+    table_name text   NOT NULL,
+    columns    text[] NOT NULL,
+    parent     text   NOT NULL,
+    named      text[] NOT NULL,
+    effects    text   NOT NULL
+);
+COMMENT ON TABLE known_key IS
+    'What the spec says of foreign keys: columns, sorted, and what they name; effects: as pg_constraint.confdeltype has them. Written by an installation.';
+
+-- known_edge: which column holds a value of which other.
+CREATE TABLE IF NOT EXISTS known_edge (
+    table_name text NOT NULL,
+    own        text NOT NULL,
+    parent     text NOT NULL,
+    named      text NOT NULL
+);
+COMMENT ON TABLE known_edge IS
+    'The edges of the spec, column by column: own of table_name is compared with named of parent. Written by an installation.';
+
 -- register_spec: takes what the spec says of the whole installation. What is known of rules that it has no more is forgotten.
 CREATE OR REPLACE FUNCTION register_spec(p_document jsonb)
 RETURNS void
 LANGUAGE sql
 SET search_path FROM CURRENT
 AS $windrow$
-    INSERT INTO spec (workers, document)
-    VALUES ((p_document ->> 'workers')::integer, p_document)
+    INSERT INTO spec (schema_name, workers, archives, lock_class, document)
+    SELECT d.schema, d.workers, d.archives, d.lock_class, p_document
+    FROM jsonb_to_record(p_document) AS d(schema text, workers integer, archives boolean, lock_class integer)
     ON CONFLICT (only_row) DO UPDATE
-    SET workers = excluded.workers,
+    SET schema_name = excluded.schema_name,
+        workers = excluded.workers,
+        archives = excluded.archives,
+        lock_class = excluded.lock_class,
         document = excluded.document;
     DELETE FROM rule_limit AS l WHERE NOT p_document -> 'rules' ? l.rule;
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
+    DELETE FROM known_table;
+    INSERT INTO known_table (name, columns, goes, is_set, is_archived)
+    SELECT t.key, d.columns, coalesce(d.goes, false), coalesce(d.is_set, false), coalesce(d.is_archived, false)
+    FROM jsonb_each(p_document -> 'tables') AS t
+    CROSS JOIN LATERAL jsonb_to_record(t.value) AS d(columns name[], goes boolean, is_set boolean, is_archived boolean);
+    DELETE FROM known_key;
+    INSERT INTO known_key (table_name, columns, parent, named, effects)
+    SELECT d.table_name, d.columns, d.parent, d.named, d.effects
+    FROM jsonb_to_recordset(p_document -> 'keys') AS d(table_name text, columns text[], parent text, named text[], effects text);
+    DELETE FROM known_edge;
+    INSERT INTO known_edge (table_name, own, parent, named)
+    SELECT d.value ->> 0, d.value ->> 1, d.value ->> 2, d.value ->> 3
+    FROM jsonb_array_elements(p_document -> 'edges') AS d;
 $windrow$;
 COMMENT ON FUNCTION register_spec(jsonb) IS
-    'Takes what the spec says of the whole installation: its rules by name, how many workers, and the rest. [body 81fc64af3f6d]';
+    'Takes what the spec says of the whole installation: its rules by name, how many workers, and the rest. [body f6d66ca482ef]';
 
 -- register_rule: takes what the spec says of one rule.
 CREATE OR REPLACE FUNCTION register_rule(p_position integer, p_document jsonb)
@@ -63,27 +121,38 @@ RETURNS void
 LANGUAGE sql
 SET search_path FROM CURRENT
 AS $windrow$
-    INSERT INTO rule AS r (rule, position, strategy, root, tables, retention, minimum, divided, document)
-    SELECT d.rule, p_position, d.strategy, d.root, d.tables, d.retention, d.minimum, d.divided, p_document
-    FROM jsonb_to_record(p_document) AS d(
-        rule text, strategy text, root text, tables text[], retention bigint, minimum bigint, divided boolean
+    DELETE FROM rule AS r WHERE r.rule = p_document ->> 'rule';
+    INSERT INTO rule (
+        rule, position, strategy, root, tables, time_name, zoned, scope_name, scope_pattern, retention, minimum,
+        retained, counts_undated, divided, document
     )
-    ON CONFLICT (rule) DO UPDATE
-    SET position = excluded.position,
-        strategy = excluded.strategy,
-        root = excluded.root,
-        tables = excluded.tables,
-        retention = excluded.retention,
-        minimum = excluded.minimum,
-        divided = excluded.divided,
-        document = excluded.document;
+    SELECT
+        d.rule, p_position, d.strategy, d.root, d.tables, d.time_name, d.zoned, d.scope_name, d.scope_pattern, d.retention, d.minimum,
+        d.retained, d.counts_undated, d.divided, p_document
+    FROM jsonb_to_record(p_document) AS d(
+        rule text, strategy text, root text, tables text[], time_name text, zoned boolean, scope_name text, scope_pattern text,
+        retention bigint, minimum bigint, retained boolean, counts_undated boolean, divided boolean
+    );
     DELETE FROM rule_limit AS l WHERE l.rule = p_document ->> 'rule';
     INSERT INTO rule_limit (rule, name, value)
     SELECT p_document ->> 'rule', l.key, l.value::bigint
     FROM jsonb_each_text(p_document -> 'limits') AS l;
 $windrow$;
 COMMENT ON FUNCTION register_rule(integer, jsonb) IS
-    'Takes what the spec says of one rule: its document, and its place among the rules. [body 27c85d424d35]';
+    'Takes what the spec says of one rule: its document, and its place among the rules. [body f707eb49d890]';
+
+-- first_rule: what holds for a whole run, such as its time budget, is a setting of the first rule.
+CREATE OR REPLACE FUNCTION first_rule()
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT r.rule FROM rule AS r ORDER BY r.position LIMIT 1);
+END
+$windrow$;
+COMMENT ON FUNCTION first_rule() IS
+    'The first rule of the spec, whose settings hold for whole runs. [body b6ad72d72582]';
 
 -- in_words: a duration as people write it.
 CREATE OR REPLACE FUNCTION in_words(p_seconds bigint)

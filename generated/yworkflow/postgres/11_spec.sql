@@ -11,7 +11,39 @@ SELECT windrow_yworkflow.register_spec($windrow$
   "rules": [
     "workflow_instances"
   ],
-  "workers": 1
+  "schema": "public",
+  "workers": 1,
+  "archives": true,
+  "lock_class": 1817104196,
+  "jobs": [
+    "windrow_yworkflow"
+  ],
+  "login": "windrow_yworkflow_schedule",
+  "windows": [
+    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
+  ],
+  "tables": {
+    "persistent_attribute": {"columns": ["workflow_instance_id"], "goes": true, "is_archived": true},
+    "state_instance": {"columns": ["id", "workflow_instance_id"], "goes": true},
+    "state_instance_history": {"columns": ["previous_state_instance_id", "state_instance_id"], "goes": true},
+    "state_instance_owners": {"columns": ["state_instance_id"], "goes": true},
+    "workflow_instance": {"columns": ["id"], "goes": true}
+  },
+  "keys": [
+    {"table_name": "persistent_attribute", "columns": ["workflow_instance_id"], "parent": "workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "state_instance", "columns": ["workflow_instance_id"], "parent": "workflow_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "state_instance_history", "columns": ["state_instance_id"], "parent": "state_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "state_instance_history", "columns": ["previous_state_instance_id"], "parent": "state_instance", "named": ["id"], "effects": "cnd"},
+    {"table_name": "state_instance_owners", "columns": ["state_instance_id"], "parent": "state_instance", "named": ["id"], "effects": "cnd"}
+  ],
+  "edges": [
+    ["persistent_attribute", "workflow_instance_id", "workflow_instance", "id"],
+    ["state_instance", "workflow_instance_id", "workflow_instance", "id"],
+    ["state_instance_history", "state_instance_id", "state_instance", "id"],
+    ["state_instance_history", "previous_state_instance_id", "state_instance", "id"],
+    ["state_instance_owners", "state_instance_id", "state_instance", "id"]
+  ],
+  "ignored": []
 }
 $windrow$);
 SELECT windrow_yworkflow.register_rule(1, $windrow$
@@ -26,8 +58,14 @@ SELECT windrow_yworkflow.register_rule(1, $windrow$
     "state_instance",
     "workflow_instance"
   ],
+  "time_name": "updated_at",
+  "zoned": false,
+  "scope_name": "workflow_definition_id",
+  "scope_pattern": "^.+$",
   "retention": 2592000,
   "minimum": 604800,
+  "retained": true,
+  "counts_undated": true,
   "divided": true,
   "limits": {
     "archive_days": 0,

@@ -70,7 +70,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "catalog-unseen-before-a-run",
         what: "what acts and is not in the spec does not keep a run from starting",
         postgres: &[edit(
-            "v_reason text := W.unaccounted();",
+            "v_reason text := unaccounted();",
             "v_reason text := NULL;",
         )],
         mysql: &[edit(
@@ -563,7 +563,10 @@ pub(crate) const DEFECTS: &[Defect] = &[
     Defect {
         name: "two-at-a-rule",
         what: "a worker does not wait where the rows of a rule are not divided",
-        postgres: &[edit("IF p_rule NOT IN (", "IF false AND p_rule NOT IN (")],
+        postgres: &[edit(
+            "IF NOT (SELECT r.divided FROM",
+            "IF false AND (SELECT r.divided FROM",
+        )],
         mysql: &[edit("IF o_wait IS NULL AND", "IF false AND")],
         noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
     },

@@ -316,6 +316,7 @@ const AUDITOR_ROUTINES: &[&str] = &[
 /// The routines that an operator may call besides.
 const OPERATOR_ROUTINES: &[&str] = &[
     "run",
+    "step",
     "check_caller",
     "run_begin",
     "run_end",
@@ -1736,7 +1737,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
     let (mut auditor_routines, mut operator_routines) = if dialect == Dialect::Postgres {
         (
             routines(AUDITOR_ROUTINES, &["next", "scope"]),
-            routines(OPERATOR_ROUTINES, &["step", "purge"]),
+            routines(OPERATOR_ROUTINES, &["purge"]),
         )
     } else {
         (
@@ -2300,6 +2301,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         })
         .collect();
     let settings = settings::views(purge.rule, rule, graph, dialect);
+    let single = rule.single.as_ref();
+    let single = single.map(|single| single::view(graph, rule, single, dialect));
     let report = |document: Document| -> Vec<FieldView> {
         rule.report
             .iter()
@@ -2359,8 +2362,8 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         cutoff_of_source: source.as_ref().map_or(String::new(), |source| {
             cutoff(&format!("{coalesce}(p_retention, {})", source.seconds))
         }),
-        cutoff_of_default: cutoff(&format!("{coalesce}(p_retention, {overdue})")),
         cutoff_of_preview: cutoff(&format!("{coalesce}(v_retention, {overdue})")),
+        cutoff_of_default: cutoff(&format!("{coalesce}(p_retention, {overdue})")),
         age_of_root: match rule.end_time.kind {
             Kind::Timestamptz => format!("clock_timestamp() - {ended}"),
             _ => format!("clock_timestamp(){time_zone} - {ended}"),
@@ -2379,7 +2382,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         safety_lag: rule.retention.safety_lag,
         batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
         pace: settings::declared(&settings),
-        document: document::of_rule(graph, purge, &settings, dialect),
+        document: document::of_rule(graph, purge, &settings, single.as_ref(), dialect),
         settings,
         policy_comment: dialect.text(&format!(
             "The minimum retention of rule {} is {}; it stands in the spec.",
@@ -2467,7 +2470,7 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         archive: archive::view(graph, rule, rule.root, dialect),
         by_end: by_end(rule),
         timed: rule.timed.as_ref().map(|timed| timed::view(graph, rule, timed, dialect)),
-        single: rule.single.as_ref().map(|single| single::view(graph, rule, single, dialect)),
+        single,
         report_preview: report(Document::Preview),
         report_run: report(Document::Run),
         name: rule.name.clone(),

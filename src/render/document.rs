@@ -7,9 +7,13 @@ use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
 use super::settings::SettingView;
-use super::{acting, control_name, jobs, lock_class, pattern, role_name, time_name, updates};
+use super::single::SingleView;
+use super::{
+    acting, by_end, control_name, jobs, least_key, lock_class, pattern, role_name, time_name,
+    updates,
+};
 use crate::dialect::Dialect;
-use crate::graph::{self, Figure, Graph, Rule, Single};
+use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
 
 /// What stands in the registry of an installation about the whole of it.
@@ -91,7 +95,27 @@ struct RuleDocument<'a> {
     wait_while_sql: Option<&'a str>,
     /// What the spec says of each setting, by name.
     limits: BTreeMap<&'static str, i64>,
-    /// Further fields of the report of a run.
+    /// What one transaction of a rule by time takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    /// Of a rule by the end of families: the time by which roots are searched, the least key, whether only scopes with a
+    /// policy are cleaned, and whether a family is all that hangs together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    along: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_key: Option<String>,
+    #[serde(skip_serializing_if = "is_not")]
+    opt_in: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    closed: bool,
+    /// Of a rule of single rows: its passes by name, and how many columns its key has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passes: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_columns: Option<usize>,
+    /// Further fields of a preview, and of the report of a run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    report_preview: Vec<Field<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     report_run: Vec<Field<'a>>,
 }
@@ -166,11 +190,19 @@ pub(super) fn of_rule(
     graph: &Graph,
     purge: &Purge,
     settings: &[SettingView],
+    single: Option<&SingleView>,
     dialect: Dialect,
 ) -> String {
     let rule = &graph.rules[purge.rule];
     let scope = rule.retention.per.as_ref();
-    let fields = rule.report.iter();
+    let families = by_end(rule);
+    let report = |document: graph::Document| -> Vec<Field<'_>> {
+        let fields = rule.report.iter();
+        fields
+            .filter(|field| field.document == document)
+            .map(|field| self::field(graph, field))
+            .collect()
+    };
     let document = RuleDocument {
         rule: &rule.name,
         strategy: strategy(rule),
@@ -194,10 +226,25 @@ pub(super) fn of_rule(
         divided: rule.is_divided(),
         wait_while_sql: rule.limits.wait_while_sql.as_deref(),
         limits: settings.iter().map(SettingView::limit).collect(),
-        report_run: fields
-            .filter(|field| field.document == graph::Document::Run)
-            .map(|field| self::field(graph, field))
-            .collect(),
+        unit: rule.timed.as_ref().map(|timed| match timed.unit {
+            Unit::Family => "family",
+            Unit::Window => "window",
+        }),
+        along: families.then_some(if rule.last.is_some() {
+            "started"
+        } else {
+            "ended"
+        }),
+        first_key: families.then(|| {
+            let key = least_key(dialect, graph.table(rule.root).key[0].kind);
+            key.trim_matches('\'').to_owned()
+        }),
+        opt_in: families && scope.is_some() && rule.retention.listed(),
+        closed: families && rule.shared == graph::Shared::Closed,
+        passes: single.map_or_else(Vec::new, SingleView::passes),
+        key_columns: single.map(|_| graph.table(rule.root).key.len()),
+        report_preview: report(graph::Document::Preview),
+        report_run: report(graph::Document::Run),
     };
     literal(&document, dialect)
 }

@@ -5,6 +5,7 @@ use crate::dialect::Dialect;
 use crate::graph::Graph;
 
 /// One file of the kernel.
+#[derive(Clone, Copy)]
 pub(super) struct KernelFile {
     /// Its name among the generated files.
     pub(super) name: &'static str,
@@ -36,6 +37,11 @@ const CORE: &[KernelFile] = &[
         text: include_str!("../../templates/kernel/postgres/core/35_pace.sql"),
     },
     KernelFile {
+        name: "38_step.sql",
+        purpose: "what the steps, previews and purges of all strategies share",
+        text: include_str!("../../templates/kernel/postgres/core/38_step.sql"),
+    },
+    KernelFile {
         name: "40_run.sql",
         purpose: "run, preview and purge, and what operates them",
         text: include_str!("../../templates/kernel/postgres/core/40_run.sql"),
@@ -46,6 +52,27 @@ const CORE: &[KernelFile] = &[
         text: include_str!("../../templates/kernel/postgres/core/46_metrics.sql"),
     },
 ];
+
+/// What rules by the end of families need.
+const END_TIME: &[KernelFile] = &[KernelFile {
+    name: "39_end_time.sql",
+    purpose: "rules by the end of families",
+    text: include_str!("../../templates/kernel/postgres/strategies/end_time.sql"),
+}];
+
+/// What rules by removal time or age need.
+const TIMED: &[KernelFile] = &[KernelFile {
+    name: "39_timed.sql",
+    purpose: "rules by a stored removal time, or by age",
+    text: include_str!("../../templates/kernel/postgres/strategies/timed.sql"),
+}];
+
+/// What rules of single rows need.
+const SINGLE: &[KernelFile] = &[KernelFile {
+    name: "39_single.sql",
+    purpose: "rules of single rows: expiry, orphan, keep-last",
+    text: include_str!("../../templates/kernel/postgres/strategies/single.sql"),
+}];
 
 /// What several workers need besides.
 const WORKERS: &[KernelFile] = &[KernelFile {
@@ -59,8 +86,15 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
     if dialect != Dialect::Postgres {
         return Vec::new();
     }
-    let workers = if graph.workers > 1 { WORKERS } else { &[] };
-    CORE.iter().chain(workers).collect()
+    let modules: [(bool, &[KernelFile]); 5] = [
+        (true, CORE),
+        (graph.rules.iter().any(super::by_end), END_TIME),
+        (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
+        (graph.rules.iter().any(|rule| rule.single.is_some()), SINGLE),
+        (graph.workers > 1, WORKERS),
+    ];
+    let used = modules.into_iter().filter(|(used, _)| *used);
+    used.flat_map(|(_, files)| files).collect()
 }
 
 impl KernelFile {
@@ -112,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_kernel_has_no_holes() {
-        for file in CORE.iter().chain(WORKERS) {
+        for file in [CORE, END_TIME, TIMED, SINGLE, WORKERS].concat() {
             for (number, line) in file.text.lines().enumerate() {
                 let hole = ["{{", "{%", "{#", "@body@", "windrow_"];
                 let found = hole.iter().find(|hole| line.contains(*hole));

@@ -131,6 +131,13 @@ struct PlaceView {
     first: String,
 }
 
+impl SingleView {
+    /// Why rows go, by pass.
+    pub(super) fn passes(&self) -> Vec<&'static str> {
+        self.passes.iter().map(|pass| pass.name).collect()
+    }
+}
+
 /// Whether rows of other tables go with those of the rule's table.
 pub(super) fn has_family(rule: &Rule) -> bool {
     rule.single.is_some() && rule.order.len() > 1
@@ -283,7 +290,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         locked: list(&|key| format!("v_{}", key.name)),
         judged: list(&|key| format!("v_judged.o_{}", key.name)),
         next: list(&|key| format!("v_next.o_{}", key.name)),
-        key_of_next: text(&|key| format!("(v_next.o_{})[1]", key.name)),
+        key_of_next: text(&|key| format!("o_{}[1]", key.name)),
         goes: goes(graph, rule, single, dialect),
         unranked: match single {
             Single::KeepLast { group, order, .. } => group

@@ -346,7 +346,8 @@ BEGIN
         IF NOT o_found THEN
             SET o_found = (
                 WITH RECURSIVE up AS (
-                    SELECT r.k1 AS id
+                    -- A link may name what is beyond the range of the key.
+                    SELECT {% if rule.id_type %}CAST(r.k1 AS signed){% else %}r.k1{% endif %} AS id
                     FROM {{ control }}.work_hold AS r
 {%- for link in rule.links %}
                     UNION

@@ -26,7 +26,7 @@ BEGIN
         SELECT t.{{ rule.key }} AS key, t.{{ rule.end_time }} AS due
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_time
-          AND (t.{{ rule.end_time }} > p_time OR t.{{ rule.key }} > p_key)
+          AND (t.{{ rule.end_time }} > p_time OR t.{{ rule.key }} > coalesce(p_key, {{ rule.first_key }}))
           AND t.{{ rule.end_time }} < p_cutoff
           AND {{ rule.timed.is_root }}
         ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
@@ -178,9 +178,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], {
 -- {{ rule.name }}_families: one batch: whole families, found by their roots. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_families
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_families(
-{%- if rule.archives %}
     p_run    bigint,
-{%- endif %}
     p_roots  {{ rule.key_type }}[],
     p_cutoff {{ rule.time_type }},
     p_as_of  timestamptz,
@@ -263,7 +261,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_families
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_families({% if rule.archives %}bigint, {% endif %}{{ rule.key_type }}[], {{ rule.time_type }}, timestamptz) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_families(bigint, {{ rule.key_type }}[], {{ rule.time_type }}, timestamptz) IS
     'Deletes, in the caller''s transaction, those families of these roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 
 -- {{ rule.name }}_families_count: what a batch would delete of these families. Reads only.

@@ -10,7 +10,7 @@ SET ROLE {{ owner }};
 --# create function {{ control }}.{{ rule.name }}_cutoff
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_cutoff(p_as_of timestamptz, p_retention bigint)
 RETURNS {{ rule.time_type }}
-LANGUAGE sql STABLE
+LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     SELECT {{ rule.timed.cutoff }};
@@ -333,9 +333,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_keep({{ rule.time_type }}, {{ 
 -- {{ rule.name }}_batch: one batch: the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_batch
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
-{%- if rule.archives %}
     p_run   bigint,
-{%- endif %}
     p_from  {{ rule.time_type }},
     p_to    {{ rule.time_type }},
     p_as_of timestamptz,
@@ -453,7 +451,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_batch
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch({% if rule.archives %}bigint, {% endif %}{{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
     'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
@@ -607,149 +605,28 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_strays() IS
     'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body @body@]';
 
--- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to {% if rule.timed.by_family %}one family, or {% endif %}the rows of one instant, which are recorded and passed over.
---# create function {{ control }}.{{ rule.name }}_step
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
+-- {{ rule.name }}_in_window: the families that have rows of the root table in a window.
+--# create function {{ control }}.{{ rule.name }}_in_window
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_in_window(p_from {{ rule.time_type }}, p_to {{ rule.time_type }})
+RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
+SET row_security = off
 AS $windrow$
-DECLARE
-    v_run      {{ control }}.run%ROWTYPE;
-    v_progress {{ control }}.run_rule%ROWTYPE;
-    v_batch    record;
-{%- if rule.timed.by_family %}
-    v_roots    {{ rule.key_type }}[];  -- families to look at; NULL: what belongs to none, by windows
-    v_most     bigint;
-    v_take     bigint;  -- families, or rows of one table; 0: those of one instant
-{%- else %}
-    v_take     bigint;  -- rows of one table; 0: those of one instant
-{%- endif %}
-    v_families bigint;
-    v_from     {{ rule.time_type }};
-    v_to       {{ rule.time_type }};
-    v_instant  boolean;  -- the {% if rule.timed.by_family %}batch{% else %}window{% endif %} cannot be halved any more
-    v_sqlstate text;
-    v_message  text;
-    v_busy     boolean := false;
-BEGIN
-    {{ w::before_batch(control=control, rule=rule) }}
-{%- if workers > 1 %}
-    {{ w::at_rule(control=control, rule=rule) }}
-{%- endif %}
-    v_families := coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families;
-    IF v_families <= 0 THEN
-        RETURN 'run_families reached';
-    END IF;
-{%- if rule.timed.by_family %}
-    v_most := {{ control }}.setting_of({{ rule.literal }}, CASE WHEN v_progress.cursor_time IS NULL OR v_progress.cursor_key IS NOT NULL THEN 'batch_families' ELSE 'batch_rows' END);
-    v_take := least(v_progress.batch_families, v_most);
-{%- else %}
-    v_take := least(v_progress.batch_families, {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'));
-{%- endif %}
-
-    -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
-    {{ w::latch(control=control, rule=rule) }}
-
-{%- if rule.timed.by_family %}
-
-    -- Families first. The cursor has a key as long as there are some.
-    IF v_progress.cursor_time IS NULL OR v_progress.cursor_key IS NOT NULL THEN
-        SELECT n.o_roots, n.o_last
-        INTO v_roots, v_to
-        FROM {{ control }}.{{ rule.name }}_next(
-            coalesce(v_progress.cursor_time, {{ rule.timed.first_time }})::{{ rule.time_type }},
-            coalesce(v_progress.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
-            {{ control }}.{{ rule.name }}_cutoff(v_run.as_of, {{ control }}.seconds(v_run.options ->> 'retention')),
-            least(v_take, v_families)
-        ) AS n;
-        v_take := cardinality(v_roots);
-        IF v_take = 0 THEN
-            UPDATE {{ control }}.run_rule AS r
-            SET batch_families = {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'),
-                halving = false,
-                cursor_time = {{ rule.timed.first_time }},
-                cursor_key = NULL,
-                updated_at = clock_timestamp()
-            WHERE r.run_id = p_run
-              AND r.rule = {{ rule.literal }};
-            RETURN 'more';
-        END IF;
-        v_instant := v_take = 1;
-    ELSE
-        {{ w::next_window(control=control, rule=rule, from="v_progress.cursor_time", last="NULL") | indent(prefix="    ") }}
-    END IF;
-
-    BEGIN
-        IF v_roots IS NOT NULL THEN
-            SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_families({% if rule.archives %}p_run, {% endif %}v_roots, {{ control }}.{{ rule.name }}_cutoff(v_run.as_of, {{ control }}.seconds(v_run.options ->> 'retention')), v_run.as_of);
-        ELSE
-            SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch({% if rule.archives %}p_run, {% endif %}v_from, v_to, v_run.as_of);
-        END IF;
-{%- else %}
-
-    {{ w::next_window(control=control, rule=rule, from="coalesce(v_progress.cursor_time, " ~ rule.timed.first_time ~ ")", last="v_progress.cursor_key::bigint[]") }}
-
-    BEGIN
-        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch({% if rule.archives %}p_run, {% endif %}v_from, v_to, v_run.as_of);
-{%- endif %}
-        {{ w::after_batch(control=control, rule=rule) }}
-    {{ w::halve(control=control, rule=rule, can="NOT v_instant", half="v_take / 2") }}
-    IF v_sqlstate IS NOT NULL THEN
-        INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, {{ rule.literal }}, {% if rule.timed.by_family %}coalesce(v_roots[1]::text, v_from::text){% else %}v_from::text{% endif %}, v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-        SELECT
-            0::bigint AS o_families, f.keys AS o_skip_keys,
-            array_fill(CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END, ARRAY[cardinality(f.keys)]) AS o_skip_reasons,
-            ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows
-        INTO v_batch
-        FROM (
-            SELECT coalesce({% if rule.timed.by_family %}v_roots::text[], {% endif %}array_agg(k.key ORDER BY k.key), ARRAY[v_from::text]) AS keys
-            FROM (
-                SELECT DISTINCT ({{ rule.timed.family_of_root }})::text AS key
-                FROM {{ rule.table }} AS r
-                WHERE r.{{ rule.end_time }} >= v_from
-                  AND r.{{ rule.end_time }} < v_to
+    SELECT ARRAY(
+        SELECT DISTINCT ({{ rule.timed.family_of_root }})::text AS key
+        FROM {{ rule.table }} AS r
+        WHERE r.{{ rule.end_time }} >= p_from
+          AND r.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.root_window %}
-                  AND {{ condition }}
+          AND {{ condition }}
 {%- endfor %}
-            ) AS k
-        ) AS f;
-    END IF;
-
-    UPDATE {{ control }}.run_rule AS r
-    SET families = r.families + v_batch.o_families,
-        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = CASE
-            WHEN r.halving AND NOT v_instant THEN v_take / 2
-            ELSE least(greatest(v_take * 2, 1), {% if rule.timed.by_family %}v_most{% else %}{{ control }}.setting_of({{ rule.literal }}, 'batch_rows'){% endif %})
-        END,
-        halving = r.halving AND NOT v_instant,
-        cursor_time = v_to::text,
-        cursor_key = {% if rule.timed.by_family %}v_roots[cardinality(v_roots)]::text{% else %}((extract(epoch FROM v_to - v_from) * 1000000)::bigint || v_batch.o_rows)::text{% endif %},
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = {{ rule.literal }};
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
+        ORDER BY 1
+    );
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_step
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_in_window
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_in_window({{ rule.time_type }}, {{ rule.time_type }}) IS
+    'The families of a window that cannot go. Reads only; timed_step() calls it. [body @body@]';
 
 -- {{ rule.name }}_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 --# create function {{ control }}.{{ rule.name }}_purge
@@ -848,110 +725,5 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_purge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
     'Deletes the rows that name this root, whatever their {{ rule.end_time_name }}, if the family is{% if rule.timed.ended %} over and{% endif %} unheld. Answers NULL or the reason why it stays. [body @body@]';
-
--- {{ rule.name }}_preview: the {% if rule.timed.by_family %}batches{% else %}windows{% endif %} of a run, counted but not locked and not deleted.
---# create function {{ control }}.{{ rule.name }}_preview
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_preview(p_options jsonb, p_as_of timestamptz)
-RETURNS json
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-AS $windrow$
-DECLARE
-{%- if rule.timed.by_family %}
-    v_by_family boolean := true;  -- families first, then what belongs to none
-    v_key       {{ rule.key_type }} := {{ rule.first_key }};
-    v_next      record;
-{%- endif %}
-    v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_rows');
-    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
-    v_cutoff    {{ rule.time_type }} := {{ control }}.{{ rule.name }}_cutoff(p_as_of, {{ control }}.seconds(p_options ->> 'retention'));
-    v_from      {{ rule.time_type }} := coalesce(p_options ->> 'from', {{ rule.timed.first_time }});
-{%- if not rule.timed.by_family %}
-    v_last      bigint[];
-{%- endif %}
-    v_window    record;
-    v_counted   record;
-    v_families  bigint := 0;
-    v_batches   bigint := 0;
-    v_rows      bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
-    v_sum       bigint;
-    v_oldest    {{ rule.time_type }};
-    v_samples   {{ rule.key_type }}[] := '{}';
-    v_keys      text[];
-    v_reasons   text[];
-    v_skipped   json;
-    v_skip_keys json;
-    v_skips     bigint;
-    v_more      boolean := false;
-    v_speed     numeric;
-BEGIN
-    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE {{ control }}.{{ rule.name }}_undated(p_as_of, NULL)::text[] END;
-    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
-    LOOP
-{%- if rule.timed.by_family %}
-        IF v_by_family THEN
-            SELECT * INTO v_next FROM {{ control }}.{{ rule.name }}_next(v_from, v_key, v_cutoff, least({{ control }}.setting_of({{ rule.literal }}, 'batch_families'), greatest(v_limit - v_families, 1)));
-            v_by_family := v_next.o_roots <> '{}';
-            IF NOT v_by_family THEN
-                v_from := coalesce(p_options ->> 'from', {{ rule.timed.first_time }});
-                CONTINUE;
-            END IF;
-        ELSE
-            SELECT * INTO v_window FROM {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), NULL);
-            EXIT WHEN v_window.o_from IS NULL;
-        END IF;
-{%- else %}
-        SELECT * INTO v_window FROM {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), v_last);
-        EXIT WHEN v_window.o_from IS NULL;
-{%- endif %}
-        IF v_families >= v_limit THEN
-            v_more := true;
-            EXIT;
-        END IF;
-{%- if rule.timed.by_family %}
-        IF v_by_family THEN
-            SELECT * INTO v_counted FROM {{ control }}.{{ rule.name }}_families_count(v_next.o_roots, v_cutoff, p_as_of);
-            v_from := v_next.o_last;
-            v_key := v_next.o_roots[cardinality(v_next.o_roots)];
-        ELSE
-            SELECT * INTO v_counted FROM {{ control }}.{{ rule.name }}_count(v_window.o_from, v_window.o_to, p_as_of);
-            v_from := v_window.o_to;
-        END IF;
-{%- else %}
-        SELECT * INTO v_counted FROM {{ control }}.{{ rule.name }}_count(v_window.o_from, v_window.o_to, p_as_of);
-        v_from := v_window.o_to;
-        v_last := (extract(epoch FROM v_window.o_to - v_window.o_from) * 1000000)::bigint || v_counted.o_rows;
-{%- endif %}
-        v_batches := v_batches + 1;
-        v_families := v_families + v_counted.o_families;
-        v_rows := ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(v_rows, v_counted.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        );
-        v_oldest := coalesce(v_oldest, v_counted.o_oldest);
-        v_samples := (v_samples || v_counted.o_roots)[1:10];
-        v_keys := v_keys || v_counted.o_skip_keys;
-        v_reasons := v_reasons || v_counted.o_skip_reasons;
-    END LOOP;
-
-    v_sum := (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows));
-    {{ w::preview_figures(control=control, rule=rule) }}
-
-    RETURN json_build_object(
-        {{ w::preview_fields(rule=rule) }}
-        'run_families', v_limit,
-        'limited', v_more,
-        'batches', v_batches,
-        'estimated_seconds', round(v_sum / v_speed, 1){% for field in rule.report_preview %},
-        {{ field.name }}, {{ field.value }}{% endfor %}
-    );
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_preview
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]';
 --# become who installs
 RESET ROLE;

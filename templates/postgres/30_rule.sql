@@ -990,317 +990,51 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
     'Roots that are final but have no {{ rule.end_time_name }}, so that no retention can ever be reached. Reads only. [body @body@]';
 
--- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
--- search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
---# create function {{ control }}.{{ rule.name }}_step
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
-AS $windrow$
-DECLARE
-    v_run       {{ control }}.run%ROWTYPE;
-    v_progress  {{ control }}.run_rule%ROWTYPE;
-{%- if workers > 1 %}
-    v_sweep     {{ control }}.sweep%ROWTYPE;
-    v_claim     text[];
-    v_is_last   boolean;
-{%- endif %}
-    v_batch     record;
-    v_take      bigint;
-    v_roots     {{ rule.key_type }}[];
-    v_ends      {{ rule.time_type }}[];
-    v_last      integer;
-    v_sqlstate  text;
-    v_message   text;
-    v_busy      boolean := false;
-BEGIN
-    {{ w::before_batch(control=control, rule=rule) }}
-{%- if workers > 1 %}
-    {{ w::at_rule(control=control, rule=rule) }}
-{%- endif %}
-    v_take := least(
-        v_progress.batch_families,
-        {{ control }}.setting_of({{ rule.literal }}, 'batch_families'),
-        {{ w::families_left(control=control, rule=rule) }}
-    );
-    IF v_take <= 0 THEN
-        RETURN 'run_families reached';
-    END IF;
-
-    -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
-    {{ w::latch(control=control, rule=rule) }}
-
-{%- if workers > 1 %}
-
-    -- The workers share the roots out: each claims those of the next four batches, in a transaction that does nothing else.
-    SELECT c.claimed, c.is_last INTO STRICT v_claim, v_is_last FROM {{ control }}.run_claim AS c WHERE c.run_id = p_run AND c.rule = {{ rule.literal }};
-    IF cardinality(v_claim) = 0 THEN
-        BEGIN
-            SELECT * INTO STRICT v_sweep FROM {{ control }}.sweep AS s WHERE s.rule = {{ rule.literal }} FOR UPDATE;
-        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-            RETURN 'again';
-        END;
-        IF NOT v_sweep.exhausted THEN
-            v_take := least(4 * v_take, {{ w::families_left(control=control, rule=rule) }});
-            {{ w::next_roots(control=control, rule=rule, progress="v_sweep") | indent(prefix="        ") }}
-        END IF;
-        IF v_roots IS NULL THEN
-            RETURN {{ control }}.sweep_rest(p_run, {{ rule.literal }});
-        END IF;
-        UPDATE {{ control }}.sweep AS s
-        SET cursor_time = v_ends[cardinality(v_ends)]::text,
-            cursor_key = v_roots[cardinality(v_roots)]::text
-        WHERE s.rule = {{ rule.literal }};
-        UPDATE {{ control }}.run_claim AS c
-        SET claimed = v_roots::text[]
-        WHERE c.run_id = p_run
-          AND c.rule = {{ rule.literal }};
-        UPDATE {{ control }}.run_rule AS r
-        SET cursor_time = v_ends[cardinality(v_ends)]::text,
-            cursor_key = v_roots[cardinality(v_roots)]::text,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-        RETURN 'again';
-    END IF;
-    v_roots := v_claim[1:v_take]::{{ rule.key_type }}[];
-{%- else %}
-
-    {{ w::next_roots(control=control, rule=rule) }}
-    IF v_roots IS NULL THEN
-        RETURN 'nothing left';
-    END IF;
-{%- endif %}
-    v_last := cardinality(v_roots);
-
-    BEGIN
-        SELECT * INTO v_batch
-        FROM {{ control }}.{{ rule.name }}_batch(
-            p_run,
-            v_roots,
-            v_run.as_of,
-            {{ control }}.seconds(v_run.options ->> 'retention'),
-            v_run.options ->> 'scope',
-            false,
-            v_progress.gone::{{ rule.id_type }}[]
-        );
-        {{ w::after_batch(control=control, rule=rule) }}
-    {{ w::halve(control=control, rule=rule, can="v_last > 1", half="v_last / 2") }}
-    IF v_sqlstate IS NOT NULL THEN
-        INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, {{ rule.literal }}, v_roots[1]::text, v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-        SELECT
-            '{}'::{{ rule.id_type }}[] AS o_members, 0::bigint AS o_families, '{}'::{{ rule.id_type }}[] AS o_other_roots,
-            v_roots::{{ rule.id_type }}[] AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
-            ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows
-        INTO v_batch;
-    END IF;
-
-    UPDATE {{ control }}.run_rule AS r
-    SET families = r.families + v_batch.o_families,
-        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = CASE
-            WHEN r.halving AND v_last > 1 THEN v_last / 2
-            ELSE least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_families'))
-        END,
-        halving = r.halving AND v_last > 1,
-{%- if workers == 1 %}
-        cursor_time = v_ends[v_last]::text,
-        cursor_key = v_roots[v_last]::text,
-{%- endif %}
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = {{ rule.literal }};
-{%- if workers > 1 %}
-    -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are through.
-    v_is_last := v_is_last OR NOT EXISTS (
-        SELECT
-        FROM {{ control }}.run_sweep AS s
-        JOIN {{ control }}.run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
-        WHERE s.run_id = p_run
-    );
-    UPDATE {{ control }}.run_claim AS c
-    SET claimed = ARRAY(
-            SELECT k.key
-            FROM unnest(c.claimed[v_last + 1:]) WITH ORDINALITY AS k(key, position)
-            WHERE k.key NOT IN (SELECT m.id::text FROM unnest(v_batch.o_members) AS m(id))
-            ORDER BY k.position
-        ),
-        left_keys = c.left_keys || ARRAY(
-            SELECT k.key::text FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason) WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER') AND NOT v_is_last
-        )
-    WHERE c.run_id = p_run
-      AND c.rule = {{ rule.literal }};
-    SELECT coalesce(array_agg(k.key), '{}'), coalesce(array_agg(k.reason), '{}')
-    INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
-    FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason)
-    WHERE k.reason NOT IN ('LOCKED', 'SHARED_MEMBER')
-       OR v_is_last;
-{%- endif %}
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys::text[], v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_step
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body @body@]';
-
--- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
---# create function {{ control }}.{{ rule.name }}_preview
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_preview(p_options jsonb, p_as_of timestamptz)
-RETURNS json
+{% if rule.per and rule.opt_in -%}
+-- {{ rule.name }}_unlisted: roots that would be due, of scopes without a policy. They stay; a preview counts them.
+--# create function {{ control }}.{{ rule.name }}_unlisted
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_unlisted(p_as_of timestamptz, p_retention bigint)
+RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
-SET datestyle = 'ISO, YMD'
 AS $windrow$
 DECLARE
-    v_retention bigint := {{ control }}.seconds(p_options ->> 'retention');
-    v_scope     text := p_options ->> 'scope';
-    v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_families');
-    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
-    v_take      bigint;
-    v_judged    record;
-    v_roots     {{ rule.key_type }}[];
-    v_ends      {{ rule.time_type }}[];
-    v_last      integer;
-    v_time      {{ rule.time_type }} := coalesce(p_options ->> 'from', '-infinity');
-    v_key       {{ rule.key_type }} := {{ rule.first_key }};
-    v_gone      {{ rule.id_type }}[] := '{}';
-    v_members   {{ rule.id_type }}[] := '{}';
-    v_families  bigint := 0;
-    v_batches   bigint := 0;
-    v_oldest    {{ rule.time_type }};
-{%- if rule.last %}
-    v_lasts     {{ rule.time_type }}[];  -- when each root ended
-{%- endif %}
-    v_samples   {{ rule.key_type }}[] := '{}';
-    v_keys      text[];
-    v_reasons   text[];
-    v_rows      bigint[];
-    v_sum       bigint;
-    v_skipped   json;
-    v_skip_keys json;
-    v_skips     bigint;
-    v_more      boolean := false;
-    v_speed     numeric;
-{%- if rule.per and rule.opt_in %}
-    v_default   {{ rule.time_type }} := {{ rule.cutoff_of_preview }};
-{%- endif %}
+    v_default {{ rule.time_type }} := {{ rule.cutoff_of_default }};
 BEGIN
-    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope)::text[] END;
-    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
-    LOOP
-        v_take := greatest(least(v_batch, v_limit - v_families), 1);
-        SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rule.along }} ORDER BY n.{{ rule.along }}, n.root){% if rule.last %}, array_agg(n.ended ORDER BY n.started, n.root){% endif %}
-        INTO v_roots, v_ends{% if rule.last %}, v_lasts{% endif %}
-        FROM (
-            SELECT g.root, g.ended{% if rule.last %}, g.started{% endif %}
-            FROM {{ control }}.{{ rule.name }}_next(p_as_of, v_retention, v_scope, v_time, v_key, v_take + cardinality(v_gone)) AS g
-            WHERE g.root NOT IN (SELECT x.id FROM unnest(v_gone) AS x(id))
-            ORDER BY g.{{ rule.along }}, g.root
-            LIMIT v_take
-        ) AS n;
-        EXIT WHEN v_roots IS NULL;
-        IF v_families >= v_limit THEN
-            v_more := true;
-            EXIT;
-        END IF;
-        v_last := cardinality(v_roots);
-        v_time := v_ends[v_last];
-        v_key := v_roots[v_last];
-        SELECT * INTO v_judged
-        FROM {{ control }}.{{ rule.name }}_judge(
-            v_roots, p_as_of, v_retention, v_scope, false, false, v_gone
-        );
-        v_batches := v_batches + 1;
-        v_families := v_families + v_judged.o_families;
-        v_members := v_members || v_judged.o_members;
-        v_gone := v_gone || v_judged.{% if rule.closed %}o_other_roots{% else %}o_members{% endif %};
-        v_keys := v_keys || v_judged.o_skip_keys::text[];
-        v_reasons := v_reasons || v_judged.o_skip_reasons;
+    RETURN (
+        SELECT count(*)
+        FROM {{ rule.table }} AS i
 {%- if rule.last %}
-        -- Which began first need not have ended first.
-        v_oldest := least(v_oldest, (
-            SELECT min(r.ended)
-            FROM unnest(v_roots, v_lasts) AS r(root, ended)
-            JOIN unnest(v_judged.o_members) AS m(id) ON m.id = r.root
-        ));
+        {{ w::last_end(rule=rule) | indent(prefix="        ") }}
 {%- endif %}
-        IF cardinality(v_samples) < 10 THEN
-            SELECT v_samples || coalesce(array_agg(g.root ORDER BY g.ended, g.root), '{}'){% if not rule.last %}, coalesce(v_oldest, min(g.ended)){% endif %}
-            INTO v_samples{% if not rule.last %}, v_oldest{% endif %}
-            FROM (
-                SELECT r.root, r.ended
-                FROM unnest(v_roots, v_ends) AS r(root, ended)
-                JOIN unnest(v_judged.o_members) AS m(id) ON m.id = r.root
-                ORDER BY r.ended, r.root
-                LIMIT 10 - cardinality(v_samples)
-            ) AS g;
-        END IF;
-    END LOOP;
-
-    v_rows := {{ control }}.{{ rule.name }}_rows(v_members);
-    v_sum := (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_rows) AS n(rows));
-    {{ w::preview_figures(control=control, rule=rule) }}
-
-    RETURN json_build_object(
-        {{ w::preview_fields(rule=rule) }}
-{%- if rule.per and rule.opt_in %}
-        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
-            SELECT count(*)
-            FROM {{ rule.table }} AS i
+        WHERE {{ rule.ended }} < v_default
 {%- if rule.last %}
-            {{ w::last_end(rule=rule) | indent(prefix="            ") }}
-{%- endif %}
-            WHERE {{ rule.ended }} < v_default
-{%- if rule.last %}
-              AND {{ rule.last.ended }} < v_default
+          AND {{ rule.last.ended }} < v_default
 {%- endif %}
 {%- for predicate in rule.eligible %}
-              AND {{ predicate }}
+          AND {{ predicate }}
 {%- endfor %}
 {%- if rule.newest | length > 0 %}
-              {{ w::not_newest(rule=rule) | indent(prefix="              ") }}
+          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
-              AND NOT EXISTS (
+          AND NOT EXISTS (
 {%- if rule.source %}
-                  SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s
-                  WHERE s.scope = i.{{ rule.per }}
+              SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s
+              WHERE s.scope = i.{{ rule.per }}
 {%- else %}
-                  SELECT FROM {{ control }}.policy AS p
-                  WHERE p.rule = {{ rule.literal }}
-                    AND p.enabled
-                    AND p.scope = i.{{ rule.per }}::text
+              SELECT FROM {{ control }}.policy AS p
+              WHERE p.rule = {{ rule.literal }}
+                AND p.enabled
+                AND p.scope = i.{{ rule.per }}::text
 {%- endif %}
-              )
-        ) END,
-{%- endif %}
-        'run_families', v_limit,
-        'limited', v_more,
-        'batches', v_batches,
-        'estimated_seconds', round(v_sum / v_speed, 1){% for field in rule.report_preview %},
-        {{ field.name }}, {{ field.value }}{% endfor %}
+          )
     );
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_preview
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_unlisted
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_unlisted(timestamptz, bigint) IS
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body @body@]';
+{% endif -%}
 --# become who installs
 RESET ROLE;

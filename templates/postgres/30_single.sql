@@ -10,7 +10,7 @@ SET ROLE {{ owner }};
 --# create function {{ control }}.{{ rule.name }}_cutoff
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_cutoff(p_as_of timestamptz, p_retention bigint)
 RETURNS {{ rule.single.time_type }}
-LANGUAGE sql STABLE
+LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
 {%- if rule.single.expiry %}
@@ -40,7 +40,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
     p_as_of     timestamptz,
     p_retention bigint,
     OUT o_count bigint,
-    OUT o_after text[]
+    OUT o_after text[],
+    OUT o_key   text
 {%- for key in rule.single.keys %},
     OUT o_{{ key.name }} {{ key.kind }}[]
 {%- endfor %}
@@ -92,6 +93,10 @@ BEGIN
             LIMIT p_rows
         ) AS n;
 {%- endfor %}
+    END IF;
+    -- The key of a single row, which may have to be told.
+    IF o_count = 1 THEN
+        o_key := {{ rule.single.key_of_next }};
     END IF;
 END
 $windrow$;
@@ -197,7 +202,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge(integer, {% for key in r
 
 -- {{ rule.name }}_below: deletes what belongs to the given rows, children before parents, in the caller's transaction.
 --# create function {{ control }}.{{ rule.name }}_below
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run bigint, {% endif %}p_members {{ rule.id_type }}[], OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_below(p_run bigint, p_members {{ rule.id_type }}[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -242,16 +247,14 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_below
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_below({% if rule.archives %}bigint, {% endif %}{{ rule.id_type }}[]) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_below(bigint, {{ rule.id_type }}[]) IS
     'Deletes the rows that belong to the given rows of {{ rule.table_name }}, and leaves these to the caller: {{ rule.table_list }}. Answers their number by table. {{ rule.name }}_batch and {{ rule.name }}_purge call it. [body @body@]';
 
 {% endif -%}
 -- {{ rule.name }}_batch: one batch: those of the named rows that go. Has no transaction control.
 --# create function {{ control }}.{{ rule.name }}_batch
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
-{%- if rule.archives %}
     p_run       bigint,
-{%- endif %}
     p_pass      integer,
 {%- for key in rule.single.keys %}
     p_{{ key.name }}        {{ key.kind }}[],
@@ -259,10 +262,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
     p_as_of     timestamptz,
     p_retention bigint,
     OUT o_families     bigint,
-{%- if rule.single.family %}
-    OUT o_members      {{ rule.id_type }}[],
+    OUT o_members      text[],
     OUT o_rows         bigint[],
-{%- endif %}
     OUT o_samples      text[],
     OUT o_skip_keys    text[],
     OUT o_skip_reasons text[]
@@ -322,8 +323,8 @@ BEGIN
     o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
 {%- if rule.single.family %}
     -- What belongs to them goes with them, and before them.
-    o_members := v_judged.o_k1;
-    o_rows := {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run, {% endif %}o_members);
+    o_members := v_judged.o_keys;
+    o_rows := {{ control }}.{{ rule.name }}_below(p_run, v_judged.o_k1);
 {%- endif %}
     WITH gone AS (
         DELETE FROM {{ rule.table }} AS t
@@ -358,9 +359,7 @@ BEGIN
             USING ERRCODE = 'serialization_failure', HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
     END IF;
 {%- endif %}
-{%- if rule.single.family %}
     o_rows[{{ rule.steps | length }}] := o_families;
-{%- endif %}
 {%- if rule.archives %}
     {{ w::fits(control=control, rule=rule) }}
 {%- endif %}
@@ -370,7 +369,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_batch
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch({% if rule.archives %}bigint, {% endif %}integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, integer, {% for key in rule.single.keys %}{{ key.kind }}[], {% endfor %}timestamptz, bigint) IS
     'Deletes, in the caller''s transaction, those of the named rows of {{ rule.table_name }} that go, each looked at again under its lock{% if rule.single.family %}, with what belongs to them{% endif %}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 {%- if rule.single.expiry and rule.single.aged %}
 
@@ -467,118 +466,6 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_overdue(timestamptz, bigint) IS
     '{% if rule.single.expiry %}Rows that are due, whether or not they may go, counted up to p_limit by pass{% else %}Rows that are due, whether or not they may go, among the first p_limit of the table{% endif %}, how long ago the oldest time was, and whether these are all. Reads only. [body @body@]';
 
--- {{ rule.name }}_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
---# create function {{ control }}.{{ rule.name }}_step
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
-AS $windrow$
-DECLARE
-    v_run       {{ control }}.run%ROWTYPE;
-    v_progress  {{ control }}.run_rule%ROWTYPE;
-    v_retention bigint;
-    v_pass      integer;
-    v_after     text[];
-    v_take      bigint;
-    v_next      record;
-    v_batch     record;
-    v_sqlstate  text;
-    v_message   text;
-    v_busy      boolean := false;
-BEGIN
-    {{ w::before_batch(control=control, rule=rule) }}
-{%- if workers > 1 %}
-    {{ w::at_rule(control=control, rule=rule) }}
-{%- endif %}
-    v_take := least(
-        v_progress.batch_families,
-        {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'),
-        coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families
-    );
-    IF v_take <= 0 THEN
-        RETURN 'run_families reached';
-    END IF;
-    v_retention := {{ control }}.seconds(v_run.options ->> 'retention');
-
-    -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
-    {{ w::latch(control=control, rule=rule) }}
-
-    -- The cursor: the pass, and the place of the last row that was looked at in it.
-    v_pass := coalesce(v_progress.cursor_key::integer, 1);
-    v_after := v_progress.cursor_time::text[];
-    LOOP
-        SELECT * INTO v_next FROM {{ control }}.{{ rule.name }}_next(v_pass, v_after, v_take, v_run.as_of, v_retention);
-        EXIT WHEN v_next.o_count > 0;
-        IF v_pass = {{ rule.single.passes | length }} THEN
-            RETURN 'nothing left';
-        END IF;
-        v_pass := v_pass + 1;
-        v_after := NULL;
-    END LOOP;
-
-    BEGIN
-        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch({% if rule.archives %}p_run, {% endif %}v_pass, {{ rule.single.next }}, v_run.as_of, v_retention);
-        {{ w::after_batch(control=control, rule=rule) }}
-    {{ w::halve(control=control, rule=rule, can="v_next.o_count > 1", half="v_next.o_count / 2") }}
-    IF v_sqlstate IS NOT NULL THEN
-        SELECT
-            0::bigint AS o_families,
-{%- if rule.single.family %}
-            '{}'::{{ rule.id_type }}[] AS o_members,
-            ARRAY[{{ rule.zeros }}]::bigint[] AS o_rows,
-{%- endif %}
-            '{}'::text[] AS o_samples,
-            ARRAY[{{ rule.single.key_of_next }}] AS o_skip_keys,
-            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
-        INTO v_batch;
-        INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, {{ rule.literal }}, v_batch.o_skip_keys[1], v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-    END IF;
-
-    UPDATE {{ control }}.run_rule AS r
-    SET families = r.families + v_batch.o_families,
-{%- if rule.single.family %}
-        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
-{%- else %}
-        deleted_rows = r.deleted_rows + v_batch.o_families,
-        table_rows = ARRAY[r.table_rows[1] + v_batch.o_families],
-{%- endif %}
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = CASE
-            WHEN r.halving AND v_next.o_count > 1 THEN v_next.o_count / 2
-            ELSE least(r.batch_families * 2, {{ control }}.setting_of({{ rule.literal }}, 'batch_rows'))
-        END,
-        halving = r.halving AND v_next.o_count > 1,
-        cursor_time = v_next.o_after::text,
-        cursor_key = v_pass::text,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = {{ rule.literal }};
-    IF v_batch.o_families > 0 THEN
-        PERFORM {{ control }}.record_pass(p_run, {{ rule.literal }}, {{ rule.single.name_of_pass }}, v_batch.o_families, v_batch.o_samples);
-    END IF;
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_step
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body @body@]';
-
 -- {{ rule.name }}_purge: deletes one named row. Answers NULL, or why it stays.
 --# create function {{ control }}.{{ rule.name }}_purge
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
@@ -614,7 +501,7 @@ BEGIN
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
         IF v_skipped IS NULL THEN
 {%- if rule.single.family %}
-            v_rows := {{ control }}.{{ rule.name }}_below({% if rule.archives %}p_run, {% endif %}ARRAY[v_k1]);
+            v_rows := {{ control }}.{{ rule.name }}_below(p_run, ARRAY[v_k1]);
 {%- endif %}
 {%- if rule.archive %}
             {{ w::archived(archive=rule.archive, rows="v_deleted", delete=w::delete_named(rule=rule)) | indent(prefix="            ") }}
@@ -640,100 +527,5 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_purge
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
     'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. Answers NULL or the reason why it stays. [body @body@]';
-
--- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
---# create function {{ control }}.{{ rule.name }}_preview
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_preview(p_options jsonb, p_as_of timestamptz)
-RETURNS json
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-AS $windrow$
-DECLARE
-    v_retention bigint := {{ control }}.seconds(p_options ->> 'retention');
-    v_batch     bigint := {{ control }}.setting_of({{ rule.literal }}, 'batch_rows');
-    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families'));
-    v_pass      integer := 1;
-    v_after     text[];
-    v_next      record;
-    v_judged    record;
-    v_families  bigint := 0;
-    v_batches   bigint := 0;
-    v_oldest    {{ rule.single.oldest_type }};
-    v_samples   text[] := '{}';
-    v_passes    json[] := '{}';
-    v_here      bigint := 0;  -- of the pass under way: its rows, the oldest of them, its first keys
-    v_since     {{ rule.single.oldest_type }};
-    v_first     text[] := '{}';
-    v_keys      text[] := '{}';
-    v_reasons   text[] := '{}';
-{%- if rule.single.family %}
-    v_members   {{ rule.id_type }}[] := '{}';
-{%- endif %}
-    v_rows      bigint[];
-    v_sum       bigint;
-    v_skipped   json;
-    v_skip_keys json;
-    v_skips     bigint;
-    v_more      boolean := false;
-    v_speed     numeric;
-BEGIN
-{%- if rule.single.expiry and rule.single.aged %}
-    v_keys := {{ control }}.{{ rule.name }}_undated(p_as_of, NULL);
-    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
-{%- endif %}
-    LOOP
-        SELECT * INTO v_next FROM {{ control }}.{{ rule.name }}_next(v_pass, v_after, greatest(least(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
-        v_more := v_next.o_count > 0 AND v_families >= v_limit;
-        IF v_next.o_count = 0 OR v_more THEN
-            v_passes := v_passes || json_build_object('pass', {{ rule.single.name_of_pass }}, 'rows', v_here, 'oldest_end_time', v_since, 'sample_keys', v_first);
-            EXIT WHEN v_more OR v_pass = {{ rule.single.passes | length }};
-            v_pass := v_pass + 1;
-            v_after := NULL;
-            v_here := 0;
-            v_since := NULL;
-            v_first := '{}';
-            CONTINUE;
-        END IF;
-        v_after := v_next.o_after;
-        SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(v_pass, {{ rule.single.next }}, p_as_of, v_retention);
-        v_batches := v_batches + 1;
-        v_families := v_families + cardinality(v_judged.o_keys);
-{%- if rule.single.family %}
-        v_members := v_members || v_judged.o_k1;
-{%- endif %}
-        v_here := v_here + cardinality(v_judged.o_keys);
-        v_since := least(v_since, v_judged.o_oldest);
-        v_oldest := least(v_oldest, v_judged.o_oldest);
-        v_first := (v_first || v_judged.o_keys)[1:10];
-        v_samples := (v_samples || v_judged.o_keys)[1:10];
-        v_keys := v_keys || v_judged.o_skip_keys;
-        v_reasons := v_reasons || v_judged.o_skip_reasons;
-    END LOOP;
-
-{%- if rule.single.family %}
-    v_rows := {{ control }}.{{ rule.name }}_rows(v_members);
-    v_sum := (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_rows) AS n(rows));
-{%- else %}
-    v_sum := v_families;
-    v_rows := ARRAY[v_families];
-{%- endif %}
-    {{ w::preview_figures(control=control, rule=rule) }}
-
-    RETURN json_build_object(
-        {{ w::preview_fields(rule=rule) }}
-        'passes', to_json(v_passes),
-        'run_families', v_limit,
-        'limited', v_more,
-        'batches', v_batches,
-        'estimated_seconds', round(v_sum / v_speed, 1){% for field in rule.report_preview %},
-        {{ field.name }}, {{ field.value }}{% endfor %}
-    );
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_preview
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body @body@]';
 --# become who installs
 RESET ROLE;

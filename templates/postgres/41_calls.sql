@@ -70,9 +70,7 @@ BEGIN
                         v_state := CASE
                             WHEN v_state IS NOT NULL THEN v_state
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-{%- for rule in rules %}
-                            WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_step(v_run)
-{%- endfor %}
+                            ELSE {{ control }}.step(v_run, v_rule)
                         END;
                         PERFORM {{ control }}.check_caller(current_user, false);
                     END IF;

@@ -1,7 +1,7 @@
 {#- What rules of all strategies share. -#}
 
 {#- What a step looks at before its batch: v_run, v_progress. -#}
-{% macro before_batch(control, rule, progress="run_rule") -%}
+{% macro before_batch(control, rule, progress) -%}
 SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     SELECT * INTO STRICT v_progress FROM {{ control }}.{{ progress }} AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
 
@@ -23,73 +23,9 @@ SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
     END IF;
 {%- endmacro before_batch %}
 
-{#- A worker that is not at the rule may not do a batch of it; pace() lets it there. -#}
-{% macro at_rule(control, rule) -%}
-IF NOT EXISTS (SELECT FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = {{ rule.literal }}) THEN
-        RETURN 'again';
-    END IF;
-{%- endmacro at_rule %}
-
-{#- How many families more a run may take of a rule. -#}
-{% macro families_left(control, rule) -%}
-coalesce((v_run.options ->> 'run_families')::bigint, {{ control }}.setting_of({{ rule.literal }}, 'run_families')) - v_progress.families
-{%- endmacro families_left %}
-
-{#- The next roots that a run has not looked at: v_roots, and how far they go: v_ends. -#}
-{% macro next_roots(control, rule, progress="v_progress") -%}
-SELECT array_agg(n.root ORDER BY n.{{ rule.along }}, n.root), array_agg(n.{{ rule.along }} ORDER BY n.{{ rule.along }}, n.root)
-    INTO v_roots, v_ends
-    FROM (
-        SELECT g.root, g.{{ rule.along }}
-        FROM {{ control }}.{{ rule.name }}_next(
-            v_run.as_of,
-            {{ control }}.seconds(v_run.options ->> 'retention'),
-            v_run.options ->> 'scope',
-            coalesce({{ progress }}.cursor_time, '-infinity')::{{ rule.time_type }},
-            coalesce({{ progress }}.cursor_key, {{ rule.first_key }})::{{ rule.key_type }},
-            v_take + cardinality(v_progress.gone)
-        ) AS g
-        -- What a dry run has already counted is still there, but no longer a root to look at.
-        WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::{{ rule.id_type }}[]) AS x(id))
-        ORDER BY g.{{ rule.along }}, g.root
-        LIMIT v_take
-    ) AS n;
-{%- endmacro next_roots %}
-
-{#- The tables, and the latch of holds and policies, shared, for as long as the lock timeout. What the catalog says must be
-    what the run began with: anything else ends it. -#}
-{% macro latch(control, rule) -%}
-PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM {{ control }}.take_tables(p_run);
-        LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        RETURN 'again';
-    END;
-    PERFORM {{ control }}.look_again(p_run);
-{%- endmacro latch %}
-
-{#- The next window of time, v_from and v_to, and whether it cannot be halved. -#}
-{% macro next_window(control, rule, from, last) -%}
-SELECT w.o_from, w.o_to
-    INTO v_from, v_to
-    FROM {{ control }}.{{ rule.name }}_window(
-        {{ from }}::{{ rule.time_type }},
-        {{ control }}.{{ rule.name }}_cutoff(v_run.as_of, {{ control }}.seconds(v_run.options ->> 'retention')),
-        v_take,
-        v_families,
-        {{ last }}
-    ) AS w;
-    IF v_from IS NULL THEN
-        RETURN 'nothing left';
-    END IF;
-    v_instant := v_to <= v_from + {{ rule.timed.tick }};
-{%- endmacro next_window %}
-
 {#- The end of the block around a batch: what its error means, and that a busy one is tried again. -#}
-{% macro after_batch(control, rule, progress="run_rule") -%}
-{% if progress == "run_rule" %}PERFORM {{ control }}.look_again(p_run);
-        {% endif %}IF v_run.dry_run THEN
+{% macro after_batch(control, rule, progress) -%}
+IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
         END IF;
@@ -119,21 +55,6 @@ SELECT w.o_from, w.o_to
         RETURN 'again';
     END IF;
 {%- endmacro after_batch %}
-
-{#- A busy batch that was tried often enough, and can be halved, is. -#}
-{% macro halve(control, rule, can, half) -%}
-IF v_sqlstate IS NOT NULL AND {{ can }} THEN
-        UPDATE {{ control }}.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = {{ half }},
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-        RETURN 'again';
-    END IF;
-{%- endmacro halve %}
 
 {#- Whether the hold h has not passed. -#}
 {% macro holds_now() -%}
@@ -172,11 +93,6 @@ EXISTS (
 format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.{{ reason }}, 'no reason given'))
 {%- endmacro paused %}
 
-{#- The condition that row r of the ledger is of run(), not of purge() or stamp(). -#}
-{% macro is_run(stamps) -%}
-r.trigger {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
-{%- endmacro is_run %}
-
 {#- What a purge of one family looks at first: v_run. -#}
 {% macro before_purge(control, rule) -%}
 SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
@@ -188,50 +104,6 @@ SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
         RETURN 'PAUSED';
     END IF;
 {%- endmacro before_purge %}
-
-{#- The figures of a preview: what is skipped and why, and how fast the last runs were. -#}
-{% macro preview_figures(control, rule) -%}
-SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
-    INTO v_skipped, v_skip_keys, v_skips
-    FROM (
-        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
-        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM {{ control }}.run_rule AS r
-        WHERE r.rule = {{ rule.literal }}
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-{%- endmacro preview_figures %}
-
-{#- The fields of a preview that every rule has. -#}
-{% macro preview_fields(rule) -%}
-'rule', {{ rule.literal }},
-        'root', {{ rule.table_literal }},
-        'families', v_families,
-        'rows', v_sum,
-        'tables', (
-            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
-            FROM (
-                VALUES
-{%- for step in rule.steps %}
-                    ({{ step.table_literal }}, {{ step.position }}){% if not loop.last %},{% endif %}
-{%- endfor %}
-            ) AS t(name, position)
-        ),
-        'oldest_end_time', v_oldest,
-        'sample_roots', v_samples,
-        'skipped_families', v_skips,
-        'skipped', v_skipped,
-        'skipped_samples', v_skip_keys,
-{%- endmacro preview_fields %}
 
 {#- What a batch does first in its transaction. -#}
 {% macro begin_batch(control, hidden) -%}

@@ -358,7 +358,7 @@ fn a_session_that_began_a_run_and_does_nothing_blocks_nobody() -> Result<()> {
     // It does not rise again.
     let answer = rig::texts(
         &mut dead,
-        &format!("SELECT {W}.workflow_instances_step({run})"),
+        &format!("SELECT {W}.step({run}, 'workflow_instances')"),
     )?;
     ensure!(answer == ["the run was ended from outside"], "{answer:?}");
     dead.query(

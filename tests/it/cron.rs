@@ -203,7 +203,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         .iter()
         .flat_map(|it| &it.statements)
     {
-        if statement.what.starts_with("schedule ") || statement.what.contains("schedule_check") {
+        if statement.what.starts_with("schedule ") || statement.what == "register the spec" {
             client.batch_execute(&statement.sql)?;
         }
     }
@@ -231,7 +231,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         "{fine}"
     );
     for statement in rig::bundle()?.files.iter().flat_map(|it| &it.statements) {
-        if statement.what == format!("create function {W}.schedule_check") {
+        if statement.what == "register the spec" {
             client.batch_execute(&statement.sql)?;
         }
     }

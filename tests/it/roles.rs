@@ -187,7 +187,7 @@ fn no_path_leads_under_the_minimum() -> Result<()> {
         "SELECT {W}.run_begin('{{\"retention\": \"7d\"}}')"
     ))?;
     let run = rig::number(&mut olga, &format!("SELECT max(run_id) FROM {W}.run"))?;
-    olga.batch_execute(&format!("SELECT {W}.workflow_instances_step({run})"))?;
+    olga.batch_execute(&format!("SELECT {W}.step({run}, 'workflow_instances')"))?;
     ensure!(
         rig::texts(
             &mut admin,
@@ -209,7 +209,7 @@ fn no_path_leads_under_the_minimum() -> Result<()> {
     ensure!(
         rig::texts(
             &mut olga,
-            &format!("SELECT {W}.workflow_instances_step({run})")
+            &format!("SELECT {W}.step({run}, 'workflow_instances')")
         )? == ["the run was ended from outside"]
     );
     olga.batch_execute(&format!("SELECT {W}.run_end({run}, ARRAY['error, she says']); SELECT {W}.purge_end({run}, '{{}}', '{{}}'); SELECT {W}.run_unlock()"))?;
@@ -257,7 +257,7 @@ fn an_auditor_reads_and_nobody_does_nothing() -> Result<()> {
             "SELECT W.run_begin('{}')",
             "SELECT W.run_end(1, '{}')",
             "SELECT W.purge_begin('{}')",
-            "SELECT W.workflow_instances_step(1)",
+            "SELECT W.step(1, 'workflow_instances')",
             "SELECT W.workflow_instances_purge(1, '1')",
         ],
     )?;

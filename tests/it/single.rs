@@ -1097,7 +1097,7 @@ fn a_batch_looks_again_at_what_it_was_told_to_delete(dialect: Dialect) {
             ));
             assert!(installation.number("SELECT sum(o_count) FROM told") > 0);
             let gone = installation.number(&format!(
-                "SELECT b.o_families FROM told AS n CROSS JOIN LATERAL W.{rule}_batch(1, {columns}, '{AS_OF}', NULL) AS b"
+                "SELECT b.o_families FROM told AS n CROSS JOIN LATERAL W.{rule}_batch(1, 1, {columns}, '{AS_OF}', NULL) AS b"
             ));
             installation.execute("DROP TABLE told");
             return gone;

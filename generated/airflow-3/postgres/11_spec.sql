@@ -187,7 +187,11 @@ SELECT windrow_airflow_3.register_rule(1, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "-2147483648",
+  "opt_in": true,
+  "closed": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(2, $windrow$
@@ -223,7 +227,11 @@ SELECT windrow_airflow_3.register_rule(2, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "passes": [
+    "surplus"
+  ],
+  "key_columns": 1
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(3, $windrow$
@@ -258,7 +266,11 @@ SELECT windrow_airflow_3.register_rule(3, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "passes": [
+    "expired"
+  ],
+  "key_columns": 1
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(4, $windrow$
@@ -293,7 +305,11 @@ SELECT windrow_airflow_3.register_rule(4, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "passes": [
+    "orphan"
+  ],
+  "key_columns": 2
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(5, $windrow$
@@ -328,7 +344,11 @@ SELECT windrow_airflow_3.register_rule(5, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "passes": [
+    "expired"
+  ],
+  "key_columns": 1
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(6, $windrow$
@@ -363,7 +383,8 @@ SELECT windrow_airflow_3.register_rule(6, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "unit": "window"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(7, $windrow$
@@ -398,7 +419,8 @@ SELECT windrow_airflow_3.register_rule(7, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "unit": "window"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(8, $windrow$
@@ -433,7 +455,8 @@ SELECT windrow_airflow_3.register_rule(8, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "unit": "window"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(9, $windrow$
@@ -468,7 +491,8 @@ SELECT windrow_airflow_3.register_rule(9, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "unit": "window"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(10, $windrow$
@@ -504,7 +528,11 @@ SELECT windrow_airflow_3.register_rule(10, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "passes": [
+    "orphan"
+  ],
+  "key_columns": 1
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(11, $windrow$
@@ -539,7 +567,11 @@ SELECT windrow_airflow_3.register_rule(11, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "passes": [
+    "orphan"
+  ],
+  "key_columns": 1
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(12, $windrow$
@@ -575,7 +607,10 @@ SELECT windrow_airflow_3.register_rule(12, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "-2147483648",
+  "closed": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(13, $windrow$
@@ -613,7 +648,10 @@ SELECT windrow_airflow_3.register_rule(13, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "00000000-0000-0000-0000-000000000000",
+  "closed": true
 }
 $windrow$);
 RESET ROLE;

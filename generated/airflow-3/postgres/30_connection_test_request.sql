@@ -8,13 +8,13 @@ SET ROLE "windrow_airflow_3_owner";
 -- connection_test_request_cutoff: what is due: rows older than the retention and the safety lag.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_cutoff(p_as_of timestamptz, p_retention bigint)
 RETURNS timestamptz
-LANGUAGE sql STABLE
+LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $windrow$
     SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 2592000), 86400) + 3600));
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_cutoff(timestamptz, bigint) IS
-    'Rows with a updated_at before this are due, in the zone of the application (UTC): the retention, never under 86400 seconds, and the safety lag of 3600 seconds before p_as_of. [body 181d4044b75f]';
+    'Rows with a updated_at before this are due, in the zone of the application (UTC): the retention, never under 86400 seconds, and the safety lag of 3600 seconds before p_as_of. [body 754c775c29ab]';
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
@@ -116,6 +116,7 @@ COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_keep(timestamptz, 
 
 -- connection_test_request_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_batch(
+    p_run   bigint,
     p_from  timestamptz,
     p_to    timestamptz,
     p_as_of timestamptz,
@@ -187,7 +188,7 @@ BEGIN
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_batch(timestamptz, timestamptz, timestamptz) IS
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_batch(bigint, timestamptz, timestamptz, timestamptz) IS
     'Deletes, in the caller''s transaction, what connection_test_request_keep does not keep of the window from p_from to p_to: connection_test_request. No transaction control, so it can be rolled back; connection_test_request_step calls it. [body ade776db7f7b]';
 
 -- connection_test_request_count: what a batch would delete of a window. Reads only.
@@ -312,169 +313,24 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_strays() IS
     'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 95f12d74ff44]';
 
--- connection_test_request_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to the rows of one instant, which are recorded and passed over.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
+-- connection_test_request_in_window: the families that have rows of the root table in a window.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_in_window(p_from timestamptz, p_to timestamptz)
+RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
+SET row_security = off
 AS $windrow$
-DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
-    v_progress windrow_airflow_3.run_rule%ROWTYPE;
-    v_batch    record;
-    v_take     bigint;  -- rows of one table; 0: those of one instant
-    v_families bigint;
-    v_from     timestamptz;
-    v_to       timestamptz;
-    v_instant  boolean;  -- the window cannot be halved any more
-    v_sqlstate text;
-    v_message  text;
-    v_busy     boolean := false;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM windrow_airflow_3.run_rule AS r WHERE r.run_id = p_run AND r.rule = 'connection_test_request' FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT windrow_airflow_3.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF windrow_airflow_3.rule_paused('connection_test_request') IS NOT NULL THEN
-        RETURN windrow_airflow_3.rule_paused('connection_test_request');
-    END IF;
-    v_families := coalesce((v_run.options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('connection_test_request', 'run_families')) - v_progress.families;
-    IF v_families <= 0 THEN
-        RETURN 'run_families reached';
-    END IF;
-    v_take := least(v_progress.batch_families, windrow_airflow_3.setting_of('connection_test_request', 'batch_rows'));
-
-    -- A hold that someone writes for long is no fault of a family: wait, and look at everything again.
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('connection_test_request', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        RETURN 'again';
-    END;
-    PERFORM windrow_airflow_3.look_again(p_run);
-
-    SELECT w.o_from, w.o_to
-    INTO v_from, v_to
-    FROM windrow_airflow_3.connection_test_request_window(
-        coalesce(v_progress.cursor_time, '4714-11-24 00:00:00 BC')::timestamptz,
-        windrow_airflow_3.connection_test_request_cutoff(v_run.as_of, windrow_airflow_3.seconds(v_run.options ->> 'retention')),
-        v_take,
-        v_families,
-        v_progress.cursor_key::bigint[]
-    ) AS w;
-    IF v_from IS NULL THEN
-        RETURN 'nothing left';
-    END IF;
-    v_instant := v_to <= v_from + interval '1 microsecond';
-
-    BEGIN
-        SELECT * INTO v_batch FROM windrow_airflow_3.connection_test_request_batch(v_from, v_to, v_run.as_of);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_airflow_3.setting_of('connection_test_request', 'retries') THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'connection_test_request';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL AND NOT v_instant THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = v_take / 2,
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'connection_test_request';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL THEN
-        INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'connection_test_request', v_from::text, v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-        SELECT
-            0::bigint AS o_families, f.keys AS o_skip_keys,
-            array_fill(CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END, ARRAY[cardinality(f.keys)]) AS o_skip_reasons,
-            ARRAY[0]::bigint[] AS o_rows
-        INTO v_batch
-        FROM (
-            SELECT coalesce(array_agg(k.key ORDER BY k.key), ARRAY[v_from::text]) AS keys
-            FROM (
-                SELECT DISTINCT (r."id")::text AS key
-                FROM "public"."connection_test_request" AS r
-                WHERE r."updated_at" >= v_from
-                  AND r."updated_at" < v_to
-                  AND r."state" IN ('success', 'failed')
-            ) AS k
-        ) AS f;
-    END IF;
-
-    UPDATE windrow_airflow_3.run_rule AS r
-    SET families = r.families + v_batch.o_families,
-        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = CASE
-            WHEN r.halving AND NOT v_instant THEN v_take / 2
-            ELSE least(greatest(v_take * 2, 1), windrow_airflow_3.setting_of('connection_test_request', 'batch_rows'))
-        END,
-        halving = r.halving AND NOT v_instant,
-        cursor_time = v_to::text,
-        cursor_key = ((extract(epoch FROM v_to - v_from) * 1000000)::bigint || v_batch.o_rows)::text,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = 'connection_test_request';
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM windrow_airflow_3.record_skips(p_run, 'connection_test_request', v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
+    SELECT ARRAY(
+        SELECT DISTINCT (r."id")::text AS key
+        FROM "public"."connection_test_request" AS r
+        WHERE r."updated_at" >= p_from
+          AND r."updated_at" < p_to
+          AND r."state" IN ('success', 'failed')
+        ORDER BY 1
+    );
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body 523d4234ec0a]';
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_in_window(timestamptz, timestamptz) IS
+    'The families of a window that cannot go. Reads only; timed_step() calls it. [body d58527940e67]';
 
 -- connection_test_request_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_purge(p_run bigint, p_key text)
@@ -569,106 +425,4 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_purge(bigint, text) IS
     'Deletes the rows that name this root, whatever their updated_at, if the family is unheld. Answers NULL or the reason why it stays. [body 77b00d7149d3]';
-
--- connection_test_request_preview: the windows of a run, counted but not locked and not deleted.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_preview(p_options jsonb, p_as_of timestamptz)
-RETURNS json
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-AS $windrow$
-DECLARE
-    v_batch     bigint := windrow_airflow_3.setting_of('connection_test_request', 'batch_rows');
-    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('connection_test_request', 'run_families'));
-    v_cutoff    timestamptz := windrow_airflow_3.connection_test_request_cutoff(p_as_of, windrow_airflow_3.seconds(p_options ->> 'retention'));
-    v_from      timestamptz := coalesce(p_options ->> 'from', '4714-11-24 00:00:00 BC');
-    v_last      bigint[];
-    v_window    record;
-    v_counted   record;
-    v_families  bigint := 0;
-    v_batches   bigint := 0;
-    v_rows      bigint[] := ARRAY[0]::bigint[];
-    v_sum       bigint;
-    v_oldest    timestamptz;
-    v_samples   uuid[] := '{}';
-    v_keys      text[];
-    v_reasons   text[];
-    v_skipped   json;
-    v_skip_keys json;
-    v_skips     bigint;
-    v_more      boolean := false;
-    v_speed     numeric;
-BEGIN
-    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_airflow_3.connection_test_request_undated(p_as_of, NULL)::text[] END;
-    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
-    LOOP
-        SELECT * INTO v_window FROM windrow_airflow_3.connection_test_request_window(v_from, v_cutoff, v_batch, greatest(v_limit - v_families, 1), v_last);
-        EXIT WHEN v_window.o_from IS NULL;
-        IF v_families >= v_limit THEN
-            v_more := true;
-            EXIT;
-        END IF;
-        SELECT * INTO v_counted FROM windrow_airflow_3.connection_test_request_count(v_window.o_from, v_window.o_to, p_as_of);
-        v_from := v_window.o_to;
-        v_last := (extract(epoch FROM v_window.o_to - v_window.o_from) * 1000000)::bigint || v_counted.o_rows;
-        v_batches := v_batches + 1;
-        v_families := v_families + v_counted.o_families;
-        v_rows := ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(v_rows, v_counted.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        );
-        v_oldest := coalesce(v_oldest, v_counted.o_oldest);
-        v_samples := (v_samples || v_counted.o_roots)[1:10];
-        v_keys := v_keys || v_counted.o_skip_keys;
-        v_reasons := v_reasons || v_counted.o_skip_reasons;
-    END LOOP;
-
-    v_sum := (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows));
-    SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
-    INTO v_skipped, v_skip_keys, v_skips
-    FROM (
-        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
-        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_airflow_3.run_rule AS r
-        WHERE r.rule = 'connection_test_request'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-
-    RETURN json_build_object(
-        'rule', 'connection_test_request',
-        'root', 'connection_test_request',
-        'families', v_families,
-        'rows', v_sum,
-        'tables', (
-            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
-            FROM (
-                VALUES
-                    ('connection_test_request', 1)
-            ) AS t(name, position)
-        ),
-        'oldest_end_time', v_oldest,
-        'sample_roots', v_samples,
-        'skipped_families', v_skips,
-        'skipped', v_skipped,
-        'skipped_samples', v_skip_keys,
-        'run_families', v_limit,
-        'limited', v_more,
-        'batches', v_batches,
-        'estimated_seconds', round(v_sum / v_speed, 1)
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 48d27c09cb09]';
 RESET ROLE;

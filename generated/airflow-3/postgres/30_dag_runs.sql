@@ -1224,394 +1224,90 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_undated(timestamptz, text) IS
     'Roots that are final but have no end_date or updated_at, so that no retention can ever be reached. Reads only. [body df5bd5d85f79]';
 
--- dag_runs_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single family, which is recorded and passed over. While the
--- search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
-AS $windrow$
-DECLARE
-    v_run       windrow_airflow_3.run%ROWTYPE;
-    v_progress  windrow_airflow_3.run_rule%ROWTYPE;
-    v_batch     record;
-    v_take      bigint;
-    v_roots     integer[];
-    v_ends      timestamptz[];
-    v_last      integer;
-    v_sqlstate  text;
-    v_message   text;
-    v_busy      boolean := false;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM windrow_airflow_3.run_rule AS r WHERE r.run_id = p_run AND r.rule = 'dag_runs' FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT windrow_airflow_3.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF windrow_airflow_3.rule_paused('dag_runs') IS NOT NULL THEN
-        RETURN windrow_airflow_3.rule_paused('dag_runs');
-    END IF;
-    v_take := least(
-        v_progress.batch_families,
-        windrow_airflow_3.setting_of('dag_runs', 'batch_families'),
-        coalesce((v_run.options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('dag_runs', 'run_families')) - v_progress.families
-    );
-    IF v_take <= 0 THEN
-        RETURN 'run_families reached';
-    END IF;
-
-    -- A hold or a policy that someone writes for long is no fault of a family: wait, and look at everything again.
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('dag_runs', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        RETURN 'again';
-    END;
-    PERFORM windrow_airflow_3.look_again(p_run);
-
-    SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
-    INTO v_roots, v_ends
-    FROM (
-        SELECT g.root, g.ended
-        FROM windrow_airflow_3.dag_runs_next(
-            v_run.as_of,
-            windrow_airflow_3.seconds(v_run.options ->> 'retention'),
-            v_run.options ->> 'scope',
-            coalesce(v_progress.cursor_time, '-infinity')::timestamptz,
-            coalesce(v_progress.cursor_key, '-2147483648')::integer,
-            v_take + cardinality(v_progress.gone)
-        ) AS g
-        -- What a dry run has already counted is still there, but no longer a root to look at.
-        WHERE g.root NOT IN (SELECT x.id FROM unnest(v_progress.gone::integer[]) AS x(id))
-        ORDER BY g.ended, g.root
-        LIMIT v_take
-    ) AS n;
-    IF v_roots IS NULL THEN
-        RETURN 'nothing left';
-    END IF;
-    v_last := cardinality(v_roots);
-
-    BEGIN
-        SELECT * INTO v_batch
-        FROM windrow_airflow_3.dag_runs_batch(
-            p_run,
-            v_roots,
-            v_run.as_of,
-            windrow_airflow_3.seconds(v_run.options ->> 'retention'),
-            v_run.options ->> 'scope',
-            false,
-            v_progress.gone::integer[]
-        );
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_airflow_3.setting_of('dag_runs', 'retries') THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'dag_runs';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL AND v_last > 1 THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = v_last / 2,
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'dag_runs';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL THEN
-        INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'dag_runs', v_roots[1]::text, v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-        SELECT
-            '{}'::integer[] AS o_members, 0::bigint AS o_families, '{}'::integer[] AS o_other_roots,
-            v_roots::integer[] AS o_skip_keys, ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
-            ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[] AS o_rows
-        INTO v_batch;
-    END IF;
-
-    UPDATE windrow_airflow_3.run_rule AS r
-    SET families = r.families + v_batch.o_families,
-        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = CASE
-            WHEN r.halving AND v_last > 1 THEN v_last / 2
-            ELSE least(r.batch_families * 2, windrow_airflow_3.setting_of('dag_runs', 'batch_families'))
-        END,
-        halving = r.halving AND v_last > 1,
-        cursor_time = v_ends[v_last]::text,
-        cursor_key = v_roots[v_last]::text,
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = 'dag_runs';
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM windrow_airflow_3.record_skips(p_run, 'dag_runs', v_batch.o_skip_keys::text[], v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_runs_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body f4d2a7d2c530]';
-
--- dag_runs_preview: the batches of a run, judged but not locked and not deleted.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_preview(p_options jsonb, p_as_of timestamptz)
-RETURNS json
+-- dag_runs_unlisted: roots that would be due, of scopes without a policy. They stay; a preview counts them.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_unlisted(p_as_of timestamptz, p_retention bigint)
+RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
-SET datestyle = 'ISO, YMD'
 AS $windrow$
 DECLARE
-    v_retention bigint := windrow_airflow_3.seconds(p_options ->> 'retention');
-    v_scope     text := p_options ->> 'scope';
-    v_batch     bigint := windrow_airflow_3.setting_of('dag_runs', 'batch_families');
-    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('dag_runs', 'run_families'));
-    v_take      bigint;
-    v_judged    record;
-    v_roots     integer[];
-    v_ends      timestamptz[];
-    v_last      integer;
-    v_time      timestamptz := coalesce(p_options ->> 'from', '-infinity');
-    v_key       integer := '-2147483648';
-    v_gone      integer[] := '{}';
-    v_members   integer[] := '{}';
-    v_families  bigint := 0;
-    v_batches   bigint := 0;
-    v_oldest    timestamptz;
-    v_samples   integer[] := '{}';
-    v_keys      text[];
-    v_reasons   text[];
-    v_rows      bigint[];
-    v_sum       bigint;
-    v_skipped   json;
-    v_skip_keys json;
-    v_skips     bigint;
-    v_more      boolean := false;
-    v_speed     numeric;
-    v_default   timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(v_retention, 7776000), 604800) + 86400));
+    v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
 BEGIN
-    v_keys := CASE WHEN p_options ? 'from' THEN '{}' ELSE windrow_airflow_3.dag_runs_undated(p_as_of, v_scope)::text[] END;
-    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
-    LOOP
-        v_take := greatest(least(v_batch, v_limit - v_families), 1);
-        SELECT array_agg(n.root ORDER BY n.ended, n.root), array_agg(n.ended ORDER BY n.ended, n.root)
-        INTO v_roots, v_ends
-        FROM (
-            SELECT g.root, g.ended
-            FROM windrow_airflow_3.dag_runs_next(p_as_of, v_retention, v_scope, v_time, v_key, v_take + cardinality(v_gone)) AS g
-            WHERE g.root NOT IN (SELECT x.id FROM unnest(v_gone) AS x(id))
-            ORDER BY g.ended, g.root
-            LIMIT v_take
-        ) AS n;
-        EXIT WHEN v_roots IS NULL;
-        IF v_families >= v_limit THEN
-            v_more := true;
-            EXIT;
-        END IF;
-        v_last := cardinality(v_roots);
-        v_time := v_ends[v_last];
-        v_key := v_roots[v_last];
-        SELECT * INTO v_judged
-        FROM windrow_airflow_3.dag_runs_judge(
-            v_roots, p_as_of, v_retention, v_scope, false, false, v_gone
-        );
-        v_batches := v_batches + 1;
-        v_families := v_families + v_judged.o_families;
-        v_members := v_members || v_judged.o_members;
-        v_gone := v_gone || v_judged.o_other_roots;
-        v_keys := v_keys || v_judged.o_skip_keys::text[];
-        v_reasons := v_reasons || v_judged.o_skip_reasons;
-        IF cardinality(v_samples) < 10 THEN
-            SELECT v_samples || coalesce(array_agg(g.root ORDER BY g.ended, g.root), '{}'), coalesce(v_oldest, min(g.ended))
-            INTO v_samples, v_oldest
-            FROM (
-                SELECT r.root, r.ended
-                FROM unnest(v_roots, v_ends) AS r(root, ended)
-                JOIN unnest(v_judged.o_members) AS m(id) ON m.id = r.root
-                ORDER BY r.ended, r.root
-                LIMIT 10 - cardinality(v_samples)
-            ) AS g;
-        END IF;
-    END LOOP;
-
-    v_rows := windrow_airflow_3.dag_runs_rows(v_members);
-    v_sum := (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_rows) AS n(rows));
-    SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
-    INTO v_skipped, v_skip_keys, v_skips
-    FROM (
-        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
-        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_airflow_3.run_rule AS r
-        WHERE r.rule = 'dag_runs'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-
-    RETURN json_build_object(
-        'rule', 'dag_runs',
-        'root', 'dag_run',
-        'families', v_families,
-        'rows', v_sum,
-        'tables', (
-            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
-            FROM (
-                VALUES
-                    ('partitioned_asset_key_log', 1),
-                    ('asset_partition_dag_run', 2),
-                    ('dag_run_note', 3),
-                    ('dagrun_asset_event', 4),
-                    ('deadline', 5),
-                    ('hitl_detail', 6),
-                    ('rendered_task_instance_fields', 7),
-                    ('hitl_detail_history', 8),
-                    ('task_instance_history', 9),
-                    ('task_instance_note', 10),
-                    ('task_map', 11),
-                    ('task_reschedule', 12),
-                    ('xcom', 13),
-                    ('task_instance', 14),
-                    ('task_state_store', 15),
-                    ('dag_run', 16)
-            ) AS t(name, position)
-        ),
-        'oldest_end_time', v_oldest,
-        'sample_roots', v_samples,
-        'skipped_families', v_skips,
-        'skipped', v_skipped,
-        'skipped_samples', v_skip_keys,
-        'without_policy', CASE WHEN NOT p_options ? 'from' THEN (
-            SELECT count(*)
-            FROM "public"."dag_run" AS i
-            WHERE coalesce(i."end_date", i."updated_at") < v_default
-              AND i."state" IN ('success', 'failed')
-              -- The newest 1 of each dag_id, run_type stay.
-              AND (
-                  i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
-                  OR (i."run_type" IN ('scheduled', 'backfill')) IS NOT TRUE
-                  OR (i."logical_date", i."id") < (
-                      SELECT n."logical_date", n."id"
-                      FROM "public"."dag_run" AS n
-                      WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                        AND n."logical_date" IS NOT NULL
-                        AND n."run_type" IN ('scheduled', 'backfill')
-                      ORDER BY n."logical_date" DESC, n."id" DESC
-                      LIMIT 1
-                  )
+    RETURN (
+        SELECT count(*)
+        FROM "public"."dag_run" AS i
+        WHERE coalesce(i."end_date", i."updated_at") < v_default
+          AND i."state" IN ('success', 'failed')
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
+              OR (i."run_type" IN ('scheduled', 'backfill')) IS NOT TRUE
+              OR (i."logical_date", i."id") < (
+                  SELECT n."logical_date", n."id"
+                  FROM "public"."dag_run" AS n
+                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                    AND n."logical_date" IS NOT NULL
+                    AND n."run_type" IN ('scheduled', 'backfill')
+                  ORDER BY n."logical_date" DESC, n."id" DESC
+                  LIMIT 1
               )
-              -- The newest 1 of each dag_id, run_type stay.
-              AND (
-                  i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
-                  OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
-                  OR (i."partition_date", i."run_after", i."id") < (
-                      SELECT n."partition_date", n."run_after", n."id"
-                      FROM "public"."dag_run" AS n
-                      WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                        AND n."partition_date" IS NOT NULL
-                        AND n."run_after" IS NOT NULL
-                        AND n."run_type" IN ('scheduled', 'backfill')
-                        AND n."partition_key" IS NOT NULL
-                      ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
-                      LIMIT 1
-                  )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
+              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
+              OR (i."partition_date", i."run_after", i."id") < (
+                  SELECT n."partition_date", n."run_after", n."id"
+                  FROM "public"."dag_run" AS n
+                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                    AND n."partition_date" IS NOT NULL
+                    AND n."run_after" IS NOT NULL
+                    AND n."run_type" IN ('scheduled', 'backfill')
+                    AND n."partition_key" IS NOT NULL
+                  ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
+                  LIMIT 1
               )
-              -- The newest 1 of each dag_id, run_type stay.
-              AND (
-                  i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
-                  OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL) IS NOT TRUE
-                  OR (i."run_after", i."id") < (
-                      SELECT n."run_after", n."id"
-                      FROM "public"."dag_run" AS n
-                      WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                        AND n."run_after" IS NOT NULL
-                        AND n."run_type" IN ('scheduled', 'backfill')
-                        AND n."partition_key" IS NOT NULL
-                        AND n."partition_date" IS NULL
-                      ORDER BY n."run_after" DESC, n."id" DESC
-                      LIMIT 1
-                  )
+          )
+          -- The newest 1 of each dag_id, run_type stay.
+          AND (
+              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
+              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL) IS NOT TRUE
+              OR (i."run_after", i."id") < (
+                  SELECT n."run_after", n."id"
+                  FROM "public"."dag_run" AS n
+                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                    AND n."run_after" IS NOT NULL
+                    AND n."run_type" IN ('scheduled', 'backfill')
+                    AND n."partition_key" IS NOT NULL
+                    AND n."partition_date" IS NULL
+                  ORDER BY n."run_after" DESC, n."id" DESC
+                  LIMIT 1
               )
-              -- The newest 1 of each dag_id stay.
-              AND (
-                  i."dag_id" IS NULL OR i."run_after" IS NULL
-                  OR (i."run_type" = 'asset_triggered') IS NOT TRUE
-                  OR (i."run_after", i."id") < (
-                      SELECT n."run_after", n."id"
-                      FROM "public"."dag_run" AS n
-                      WHERE n."dag_id" = i."dag_id"
-                        AND n."run_after" IS NOT NULL
-                        AND n."run_type" = 'asset_triggered'
-                      ORDER BY n."run_after" DESC, n."id" DESC
-                      LIMIT 1
-                  )
+          )
+          -- The newest 1 of each dag_id stay.
+          AND (
+              i."dag_id" IS NULL OR i."run_after" IS NULL
+              OR (i."run_type" = 'asset_triggered') IS NOT TRUE
+              OR (i."run_after", i."id") < (
+                  SELECT n."run_after", n."id"
+                  FROM "public"."dag_run" AS n
+                  WHERE n."dag_id" = i."dag_id"
+                    AND n."run_after" IS NOT NULL
+                    AND n."run_type" = 'asset_triggered'
+                  ORDER BY n."run_after" DESC, n."id" DESC
+                  LIMIT 1
               )
-              AND NOT EXISTS (
-                  SELECT FROM windrow_airflow_3.policy AS p
-                  WHERE p.rule = 'dag_runs'
-                    AND p.enabled
-                    AND p.scope = i."dag_id"::text
-              )
-        ) END,
-        'run_families', v_limit,
-        'limited', v_more,
-        'batches', v_batches,
-        'estimated_seconds', round(v_sum / v_speed, 1)
+          )
+          AND NOT EXISTS (
+              SELECT FROM windrow_airflow_3.policy AS p
+              WHERE p.rule = 'dag_runs'
+                AND p.enabled
+                AND p.scope = i."dag_id"::text
+          )
     );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_runs_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 1160965b1db7]';
+COMMENT ON FUNCTION windrow_airflow_3.dag_runs_unlisted(timestamptz, bigint) IS
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 6f3604d94057]';
 RESET ROLE;

@@ -18,6 +18,7 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_next(
     p_retention bigint,
     OUT o_count bigint,
     OUT o_after text[],
+    OUT o_key   text,
     OUT o_k1 integer[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -53,10 +54,14 @@ BEGIN
             LIMIT p_rows
         ) AS n;
     END IF;
+    -- The key of a single row, which may have to be told.
+    IF o_count = 1 THEN
+        o_key := (o_k1[1])::text;
+    END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 2966b8510a9e]';
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body c0f058eecf9d]';
 
 -- task_state_judge: which of these rows go: those whose expires_at has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
@@ -131,11 +136,14 @@ COMMENT ON FUNCTION windrow_airflow_3.task_state_judge(integer, integer[], times
 
 -- task_state_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_batch(
+    p_run       bigint,
     p_pass      integer,
     p_k1        integer[],
     p_as_of     timestamptz,
     p_retention bigint,
     OUT o_families     bigint,
+    OUT o_members      text[],
+    OUT o_rows         bigint[],
     OUT o_samples      text[],
     OUT o_skip_keys    text[],
     OUT o_skip_reasons text[]
@@ -212,13 +220,14 @@ BEGIN
         RAISE EXCEPTION 'rows of % could not be deleted', 'task_state_store'
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
+    o_rows[1] := o_families;
 
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.task_state_batch(integer, integer[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of task_state_store that go, each looked at again under its lock. No transaction control, so it can be rolled back; task_state_step calls it. [body a74ec83928e2]';
+COMMENT ON FUNCTION windrow_airflow_3.task_state_batch(bigint, integer, integer[], timestamptz, bigint) IS
+    'Deletes, in the caller''s transaction, those of the named rows of task_state_store that go, each looked at again under its lock. No transaction control, so it can be rolled back; task_state_step calls it. [body bde530e73793]';
 
 -- task_state_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_overdue(p_as_of timestamptz, p_limit bigint)
@@ -240,163 +249,6 @@ AS $windrow$
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_overdue(timestamptz, bigint) IS
     'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body 3eb873e04790]';
-
--- task_state_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
-AS $windrow$
-DECLARE
-    v_run       windrow_airflow_3.run%ROWTYPE;
-    v_progress  windrow_airflow_3.run_rule%ROWTYPE;
-    v_retention bigint;
-    v_pass      integer;
-    v_after     text[];
-    v_take      bigint;
-    v_next      record;
-    v_batch     record;
-    v_sqlstate  text;
-    v_message   text;
-    v_busy      boolean := false;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM windrow_airflow_3.run_rule AS r WHERE r.run_id = p_run AND r.rule = 'task_state' FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT windrow_airflow_3.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF windrow_airflow_3.rule_paused('task_state') IS NOT NULL THEN
-        RETURN windrow_airflow_3.rule_paused('task_state');
-    END IF;
-    v_take := least(
-        v_progress.batch_families,
-        windrow_airflow_3.setting_of('task_state', 'batch_rows'),
-        coalesce((v_run.options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('task_state', 'run_families')) - v_progress.families
-    );
-    IF v_take <= 0 THEN
-        RETURN 'run_families reached';
-    END IF;
-    v_retention := windrow_airflow_3.seconds(v_run.options ->> 'retention');
-
-    -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('task_state', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        RETURN 'again';
-    END;
-    PERFORM windrow_airflow_3.look_again(p_run);
-
-    -- The cursor: the pass, and the place of the last row that was looked at in it.
-    v_pass := coalesce(v_progress.cursor_key::integer, 1);
-    v_after := v_progress.cursor_time::text[];
-    LOOP
-        SELECT * INTO v_next FROM windrow_airflow_3.task_state_next(v_pass, v_after, v_take, v_run.as_of, v_retention);
-        EXIT WHEN v_next.o_count > 0;
-        IF v_pass = 1 THEN
-            RETURN 'nothing left';
-        END IF;
-        v_pass := v_pass + 1;
-        v_after := NULL;
-    END LOOP;
-
-    BEGIN
-        SELECT * INTO v_batch FROM windrow_airflow_3.task_state_batch(v_pass, v_next.o_k1, v_run.as_of, v_retention);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_airflow_3.setting_of('task_state', 'retries') THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'task_state';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL AND v_next.o_count > 1 THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = v_next.o_count / 2,
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'task_state';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL THEN
-        SELECT
-            0::bigint AS o_families,
-            '{}'::text[] AS o_samples,
-            ARRAY[((v_next.o_k1)[1])::text] AS o_skip_keys,
-            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
-        INTO v_batch;
-        INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'task_state', v_batch.o_skip_keys[1], v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-    END IF;
-
-    UPDATE windrow_airflow_3.run_rule AS r
-    SET families = r.families + v_batch.o_families,
-        deleted_rows = r.deleted_rows + v_batch.o_families,
-        table_rows = ARRAY[r.table_rows[1] + v_batch.o_families],
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = CASE
-            WHEN r.halving AND v_next.o_count > 1 THEN v_next.o_count / 2
-            ELSE least(r.batch_families * 2, windrow_airflow_3.setting_of('task_state', 'batch_rows'))
-        END,
-        halving = r.halving AND v_next.o_count > 1,
-        cursor_time = v_next.o_after::text,
-        cursor_key = v_pass::text,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = 'task_state';
-    IF v_batch.o_families > 0 THEN
-        PERFORM windrow_airflow_3.record_pass(p_run, 'task_state', 'expired', v_batch.o_families, v_batch.o_samples);
-    END IF;
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM windrow_airflow_3.record_skips(p_run, 'task_state', v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.task_state_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body c1eaf73d2fea]';
 
 -- task_state_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_purge(p_run bigint, p_key text)
@@ -485,112 +337,4 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_purge(bigint, text) IS
     'Deletes the named row of task_state_store, whatever its expires_at, unless it is held. Answers NULL or the reason why it stays. [body 989176b2d980]';
-
--- task_state_preview: the batches of a run, judged but not locked and not deleted.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_preview(p_options jsonb, p_as_of timestamptz)
-RETURNS json
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-AS $windrow$
-DECLARE
-    v_retention bigint := windrow_airflow_3.seconds(p_options ->> 'retention');
-    v_batch     bigint := windrow_airflow_3.setting_of('task_state', 'batch_rows');
-    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('task_state', 'run_families'));
-    v_pass      integer := 1;
-    v_after     text[];
-    v_next      record;
-    v_judged    record;
-    v_families  bigint := 0;
-    v_batches   bigint := 0;
-    v_oldest    timestamptz;
-    v_samples   text[] := '{}';
-    v_passes    json[] := '{}';
-    v_here      bigint := 0;  -- of the pass under way: its rows, the oldest of them, its first keys
-    v_since     timestamptz;
-    v_first     text[] := '{}';
-    v_keys      text[] := '{}';
-    v_reasons   text[] := '{}';
-    v_rows      bigint[];
-    v_sum       bigint;
-    v_skipped   json;
-    v_skip_keys json;
-    v_skips     bigint;
-    v_more      boolean := false;
-    v_speed     numeric;
-BEGIN
-    LOOP
-        SELECT * INTO v_next FROM windrow_airflow_3.task_state_next(v_pass, v_after, greatest(least(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
-        v_more := v_next.o_count > 0 AND v_families >= v_limit;
-        IF v_next.o_count = 0 OR v_more THEN
-            v_passes := v_passes || json_build_object('pass', 'expired', 'rows', v_here, 'oldest_end_time', v_since, 'sample_keys', v_first);
-            EXIT WHEN v_more OR v_pass = 1;
-            v_pass := v_pass + 1;
-            v_after := NULL;
-            v_here := 0;
-            v_since := NULL;
-            v_first := '{}';
-            CONTINUE;
-        END IF;
-        v_after := v_next.o_after;
-        SELECT * INTO v_judged FROM windrow_airflow_3.task_state_judge(v_pass, v_next.o_k1, p_as_of, v_retention);
-        v_batches := v_batches + 1;
-        v_families := v_families + cardinality(v_judged.o_keys);
-        v_here := v_here + cardinality(v_judged.o_keys);
-        v_since := least(v_since, v_judged.o_oldest);
-        v_oldest := least(v_oldest, v_judged.o_oldest);
-        v_first := (v_first || v_judged.o_keys)[1:10];
-        v_samples := (v_samples || v_judged.o_keys)[1:10];
-        v_keys := v_keys || v_judged.o_skip_keys;
-        v_reasons := v_reasons || v_judged.o_skip_reasons;
-    END LOOP;
-    v_sum := v_families;
-    v_rows := ARRAY[v_families];
-    SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
-    INTO v_skipped, v_skip_keys, v_skips
-    FROM (
-        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
-        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_airflow_3.run_rule AS r
-        WHERE r.rule = 'task_state'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-
-    RETURN json_build_object(
-        'rule', 'task_state',
-        'root', 'task_state_store',
-        'families', v_families,
-        'rows', v_sum,
-        'tables', (
-            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
-            FROM (
-                VALUES
-                    ('task_state_store', 1)
-            ) AS t(name, position)
-        ),
-        'oldest_end_time', v_oldest,
-        'sample_roots', v_samples,
-        'skipped_families', v_skips,
-        'skipped', v_skipped,
-        'skipped_samples', v_skip_keys,
-        'passes', to_json(v_passes),
-        'run_families', v_limit,
-        'limited', v_more,
-        'batches', v_batches,
-        'estimated_seconds', round(v_sum / v_speed, 1)
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.task_state_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 15177f62f491]';
 RESET ROLE;

@@ -18,6 +18,7 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_next(
     p_retention bigint,
     OUT o_count bigint,
     OUT o_after text[],
+    OUT o_key   text,
     OUT o_k1 uuid[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -62,10 +63,14 @@ BEGIN
             LIMIT p_rows
         ) AS n;
     END IF;
+    -- The key of a single row, which may have to be told.
+    IF o_count = 1 THEN
+        o_key := (o_k1[1])::text;
+    END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body c69f9574a2d4]';
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 59941650ff6c]';
 
 -- tries_judge: which of these rows go: all but the newest 3 of each group; the higher key decides between equals.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter.
@@ -173,7 +178,7 @@ COMMENT ON FUNCTION windrow_airflow_3.tries_rows(uuid[]) IS
     'Rows by table that belong to the given members, in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body db3cb8c4e1b1]';
 
 -- tries_below: deletes what belongs to the given rows, children before parents, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_below(p_members uuid[], OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_below(p_run bigint, p_members uuid[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -219,17 +224,18 @@ BEGIN
     END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_below(uuid[]) IS
+COMMENT ON FUNCTION windrow_airflow_3.tries_below(bigint, uuid[]) IS
     'Deletes the rows that belong to the given rows of task_instance_history, and leaves these to the caller: hitl_detail_history, task_instance_history. Answers their number by table. tries_batch and tries_purge call it. [body a6e88e3c812c]';
 
 -- tries_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_batch(
+    p_run       bigint,
     p_pass      integer,
     p_k1        uuid[],
     p_as_of     timestamptz,
     p_retention bigint,
     OUT o_families     bigint,
-    OUT o_members      uuid[],
+    OUT o_members      text[],
     OUT o_rows         bigint[],
     OUT o_samples      text[],
     OUT o_skip_keys    text[],
@@ -290,8 +296,8 @@ BEGIN
     o_skip_keys := o_skip_keys || v_judged.o_skip_keys;
     o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
     -- What belongs to them goes with them, and before them.
-    o_members := v_judged.o_k1;
-    o_rows := windrow_airflow_3.tries_below(o_members);
+    o_members := v_judged.o_keys;
+    o_rows := windrow_airflow_3.tries_below(p_run, v_judged.o_k1);
     WITH gone AS (
         DELETE FROM "public"."task_instance_history" AS t
         USING unnest(v_judged.o_k1) WITH ORDINALITY AS k(k1, position)
@@ -316,8 +322,8 @@ BEGIN
     SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_batch(integer, uuid[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of task_instance_history that go, each looked at again under its lock, with what belongs to them. No transaction control, so it can be rolled back; tries_step calls it. [body 3f9c39112bf9]';
+COMMENT ON FUNCTION windrow_airflow_3.tries_batch(bigint, integer, uuid[], timestamptz, bigint) IS
+    'Deletes, in the caller''s transaction, those of the named rows of task_instance_history that go, each looked at again under its lock, with what belongs to them. No transaction control, so it can be rolled back; tries_step calls it. [body 93f2e0974f53]';
 
 -- tries_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_unranked()
@@ -370,170 +376,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_overdue(timestamptz, bigint) IS
     'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body b35b0fa85934]';
 
--- tries_step: one batch of a run, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to a single row, which is recorded and passed over.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET datestyle = 'ISO, YMD'
-SET timezone = 'UTC'
-AS $windrow$
-DECLARE
-    v_run       windrow_airflow_3.run%ROWTYPE;
-    v_progress  windrow_airflow_3.run_rule%ROWTYPE;
-    v_retention bigint;
-    v_pass      integer;
-    v_after     text[];
-    v_take      bigint;
-    v_next      record;
-    v_batch     record;
-    v_sqlstate  text;
-    v_message   text;
-    v_busy      boolean := false;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM windrow_airflow_3.run_rule AS r WHERE r.run_id = p_run AND r.rule = 'tries' FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT windrow_airflow_3.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_airflow_3.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF windrow_airflow_3.rule_paused('tries') IS NOT NULL THEN
-        RETURN windrow_airflow_3.rule_paused('tries');
-    END IF;
-    v_take := least(
-        v_progress.batch_families,
-        windrow_airflow_3.setting_of('tries', 'batch_rows'),
-        coalesce((v_run.options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('tries', 'run_families')) - v_progress.families
-    );
-    IF v_take <= 0 THEN
-        RETURN 'run_families reached';
-    END IF;
-    v_retention := windrow_airflow_3.seconds(v_run.options ->> 'retention');
-
-    -- A hold that someone writes for long is no fault of a row: wait, and look at everything again.
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('tries', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-        RETURN 'again';
-    END;
-    PERFORM windrow_airflow_3.look_again(p_run);
-
-    -- The cursor: the pass, and the place of the last row that was looked at in it.
-    v_pass := coalesce(v_progress.cursor_key::integer, 1);
-    v_after := v_progress.cursor_time::text[];
-    LOOP
-        SELECT * INTO v_next FROM windrow_airflow_3.tries_next(v_pass, v_after, v_take, v_run.as_of, v_retention);
-        EXIT WHEN v_next.o_count > 0;
-        IF v_pass = 1 THEN
-            RETURN 'nothing left';
-        END IF;
-        v_pass := v_pass + 1;
-        v_after := NULL;
-    END LOOP;
-
-    BEGIN
-        SELECT * INTO v_batch FROM windrow_airflow_3.tries_batch(v_pass, v_next.o_k1, v_run.as_of, v_retention);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_airflow_3.setting_of('tries', 'retries') THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'tries';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL AND v_next.o_count > 1 THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = v_next.o_count / 2,
-            halving = true,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'tries';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL THEN
-        SELECT
-            0::bigint AS o_families,
-            '{}'::uuid[] AS o_members,
-            ARRAY[0, 0]::bigint[] AS o_rows,
-            '{}'::text[] AS o_samples,
-            ARRAY[((v_next.o_k1)[1])::text] AS o_skip_keys,
-            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
-        INTO v_batch;
-        INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'tries', v_batch.o_skip_keys[1], v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-    END IF;
-
-    UPDATE windrow_airflow_3.run_rule AS r
-    SET families = r.families + v_batch.o_families,
-        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        gone = CASE WHEN v_run.dry_run THEN r.gone || v_batch.o_members::text[] ELSE r.gone END,
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = CASE
-            WHEN r.halving AND v_next.o_count > 1 THEN v_next.o_count / 2
-            ELSE least(r.batch_families * 2, windrow_airflow_3.setting_of('tries', 'batch_rows'))
-        END,
-        halving = r.halving AND v_next.o_count > 1,
-        cursor_time = v_next.o_after::text,
-        cursor_key = v_pass::text,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = 'tries';
-    IF v_batch.o_families > 0 THEN
-        PERFORM windrow_airflow_3.record_pass(p_run, 'tries', 'surplus', v_batch.o_families, v_batch.o_samples);
-    END IF;
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM windrow_airflow_3.record_skips(p_run, 'tries', v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_step(bigint) IS
-    'One batch of run p_run and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits. [body b58813c4ee92]';
-
 -- tries_purge: deletes one named row. Answers NULL, or why it stays.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_purge(p_run bigint, p_key text)
 RETURNS text
@@ -569,7 +411,7 @@ BEGIN
         SELECT * INTO v_judged FROM windrow_airflow_3.tries_judge(0, ARRAY[v_k1], NULL, NULL);
         v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
         IF v_skipped IS NULL THEN
-            v_rows := windrow_airflow_3.tries_below(ARRAY[v_k1]);
+            v_rows := windrow_airflow_3.tries_below(p_run, ARRAY[v_k1]);
             DELETE FROM "public"."task_instance_history" AS t
             WHERE t."task_instance_id" = v_k1;
             GET DIAGNOSTICS v_deleted = ROW_COUNT;
@@ -621,116 +463,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_purge(bigint, text) IS
-    'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body 26455f79a72f]';
-
--- tries_preview: the batches of a run, judged but not locked and not deleted.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_preview(p_options jsonb, p_as_of timestamptz)
-RETURNS json
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-AS $windrow$
-DECLARE
-    v_retention bigint := windrow_airflow_3.seconds(p_options ->> 'retention');
-    v_batch     bigint := windrow_airflow_3.setting_of('tries', 'batch_rows');
-    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, windrow_airflow_3.setting_of('tries', 'run_families'));
-    v_pass      integer := 1;
-    v_after     text[];
-    v_next      record;
-    v_judged    record;
-    v_families  bigint := 0;
-    v_batches   bigint := 0;
-    v_oldest    timestamptz;
-    v_samples   text[] := '{}';
-    v_passes    json[] := '{}';
-    v_here      bigint := 0;  -- of the pass under way: its rows, the oldest of them, its first keys
-    v_since     timestamptz;
-    v_first     text[] := '{}';
-    v_keys      text[] := '{}';
-    v_reasons   text[] := '{}';
-    v_members   uuid[] := '{}';
-    v_rows      bigint[];
-    v_sum       bigint;
-    v_skipped   json;
-    v_skip_keys json;
-    v_skips     bigint;
-    v_more      boolean := false;
-    v_speed     numeric;
-BEGIN
-    LOOP
-        SELECT * INTO v_next FROM windrow_airflow_3.tries_next(v_pass, v_after, greatest(least(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
-        v_more := v_next.o_count > 0 AND v_families >= v_limit;
-        IF v_next.o_count = 0 OR v_more THEN
-            v_passes := v_passes || json_build_object('pass', 'surplus', 'rows', v_here, 'oldest_end_time', v_since, 'sample_keys', v_first);
-            EXIT WHEN v_more OR v_pass = 1;
-            v_pass := v_pass + 1;
-            v_after := NULL;
-            v_here := 0;
-            v_since := NULL;
-            v_first := '{}';
-            CONTINUE;
-        END IF;
-        v_after := v_next.o_after;
-        SELECT * INTO v_judged FROM windrow_airflow_3.tries_judge(v_pass, v_next.o_k1, p_as_of, v_retention);
-        v_batches := v_batches + 1;
-        v_families := v_families + cardinality(v_judged.o_keys);
-        v_members := v_members || v_judged.o_k1;
-        v_here := v_here + cardinality(v_judged.o_keys);
-        v_since := least(v_since, v_judged.o_oldest);
-        v_oldest := least(v_oldest, v_judged.o_oldest);
-        v_first := (v_first || v_judged.o_keys)[1:10];
-        v_samples := (v_samples || v_judged.o_keys)[1:10];
-        v_keys := v_keys || v_judged.o_skip_keys;
-        v_reasons := v_reasons || v_judged.o_skip_reasons;
-    END LOOP;
-    v_rows := windrow_airflow_3.tries_rows(v_members);
-    v_sum := (SELECT coalesce(sum(n.rows), 0) FROM unnest(v_rows) AS n(rows));
-    SELECT coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}'), coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}'), coalesce(sum(s.families), 0)
-    INTO v_skipped, v_skip_keys, v_skips
-    FROM (
-        SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
-        FROM unnest(v_keys, v_reasons) WITH ORDINALITY AS k(key, reason, position)
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_airflow_3.run_rule AS r
-        WHERE r.rule = 'tries'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-
-    RETURN json_build_object(
-        'rule', 'tries',
-        'root', 'task_instance_history',
-        'families', v_families,
-        'rows', v_sum,
-        'tables', (
-            SELECT json_object_agg(t.name, v_rows[t.position] ORDER BY t.position)
-            FROM (
-                VALUES
-                    ('hitl_detail_history', 1),
-                    ('task_instance_history', 2)
-            ) AS t(name, position)
-        ),
-        'oldest_end_time', v_oldest,
-        'sample_roots', v_samples,
-        'skipped_families', v_skips,
-        'skipped', v_skipped,
-        'skipped_samples', v_skip_keys,
-        'passes', to_json(v_passes),
-        'run_families', v_limit,
-        'limited', v_more,
-        'batches', v_batches,
-        'estimated_seconds', round(v_sum / v_speed, 1)
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_preview(jsonb, timestamptz) IS
-    'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 35ff2f330da6]';
+    'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held. Answers NULL or the reason why it stays. [body 15f9353309c2]';
 RESET ROLE;

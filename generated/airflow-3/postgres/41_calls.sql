@@ -89,19 +89,7 @@ BEGIN
                         v_state := CASE
                             WHEN v_state IS NOT NULL THEN v_state
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'tries' THEN windrow_airflow_3.tries_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'log' THEN windrow_airflow_3.log_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'callback' THEN windrow_airflow_3.callback_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'partition_log' THEN windrow_airflow_3.partition_log_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'asset_event' THEN windrow_airflow_3.asset_event_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'dag_version' THEN windrow_airflow_3.dag_version_step(v_run)
+                            ELSE windrow_airflow_3.step(v_run, v_rule)
                         END;
                         PERFORM windrow_airflow_3.check_caller(current_user, false);
                     END IF;
@@ -139,7 +127,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 8606502d42f4]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_airflow_3.run(); CALL windrow_airflow_3.run(''{"dry_run": true}''); [body 2daa7c818437]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.check_key(p_rule text, p_key text)
@@ -1050,30 +1038,25 @@ BEGIN
             ('asset_event_kept'),
             ('asset_event_next'),
             ('asset_event_overdue'),
-            ('asset_event_preview'),
             ('asset_event_purge'),
             ('asset_event_rows'),
             ('asset_event_scope'),
-            ('asset_event_step'),
             ('asset_event_undated'),
             ('asset_state_batch'),
             ('asset_state_cutoff'),
             ('asset_state_judge'),
             ('asset_state_next'),
             ('asset_state_overdue'),
-            ('asset_state_preview'),
             ('asset_state_purge'),
-            ('asset_state_step'),
+            ('begin_step'),
             ('callback_batch'),
             ('callback_below'),
             ('callback_cutoff'),
             ('callback_judge'),
             ('callback_next'),
             ('callback_overdue'),
-            ('callback_preview'),
             ('callback_purge'),
             ('callback_rows'),
-            ('callback_step'),
             ('catalog_now'),
             ('check_caller'),
             ('check_catalog'),
@@ -1086,11 +1069,10 @@ BEGIN
             ('connection_test_request_batch'),
             ('connection_test_request_count'),
             ('connection_test_request_cutoff'),
+            ('connection_test_request_in_window'),
             ('connection_test_request_keep'),
             ('connection_test_request_overdue'),
-            ('connection_test_request_preview'),
             ('connection_test_request_purge'),
-            ('connection_test_request_step'),
             ('connection_test_request_strays'),
             ('connection_test_request_undated'),
             ('connection_test_request_window'),
@@ -1100,28 +1082,30 @@ BEGIN
             ('dag_runs_judge'),
             ('dag_runs_next'),
             ('dag_runs_overdue'),
-            ('dag_runs_preview'),
             ('dag_runs_purge'),
             ('dag_runs_rows'),
             ('dag_runs_scope'),
-            ('dag_runs_step'),
             ('dag_runs_undated'),
+            ('dag_runs_unlisted'),
             ('dag_version_age_of'),
             ('dag_version_batch'),
             ('dag_version_judge'),
             ('dag_version_kept'),
             ('dag_version_next'),
             ('dag_version_overdue'),
-            ('dag_version_preview'),
             ('dag_version_purge'),
             ('dag_version_rows'),
             ('dag_version_scope'),
-            ('dag_version_step'),
             ('dag_version_undated'),
             ('drop_policy'),
             ('due_now'),
             ('due_of'),
             ('duration_of'),
+            ('end_step'),
+            ('end_time_preview'),
+            ('end_time_step'),
+            ('fail_step'),
+            ('families_left'),
             ('finish_artifact'),
             ('first_rule'),
             ('foreign_code'),
@@ -1131,11 +1115,10 @@ BEGIN
             ('import_error_batch'),
             ('import_error_count'),
             ('import_error_cutoff'),
+            ('import_error_in_window'),
             ('import_error_keep'),
             ('import_error_overdue'),
-            ('import_error_preview'),
             ('import_error_purge'),
-            ('import_error_step'),
             ('import_error_strays'),
             ('import_error_undated'),
             ('import_error_window'),
@@ -1143,36 +1126,37 @@ BEGIN
             ('in_words'),
             ('instant_of'),
             ('is_alive'),
+            ('is_busy'),
             ('is_own'),
             ('job_age_of'),
             ('job_batch'),
             ('job_count'),
             ('job_cutoff'),
+            ('job_in_window'),
             ('job_keep'),
             ('job_overdue'),
-            ('job_preview'),
             ('job_purge'),
-            ('job_step'),
             ('job_strays'),
             ('job_undated'),
             ('job_window'),
             ('kept_back'),
+            ('literals'),
             ('lock_tables'),
             ('log_age_of'),
             ('log_batch'),
             ('log_count'),
             ('log_cutoff'),
+            ('log_in_window'),
             ('log_keep'),
             ('log_overdue'),
-            ('log_preview'),
             ('log_purge'),
-            ('log_step'),
             ('log_strays'),
             ('log_undated'),
             ('log_window'),
             ('look_again'),
             ('named_artifacts'),
             ('next_batch'),
+            ('next_roots'),
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
@@ -1183,17 +1167,17 @@ BEGIN
             ('partition_log_judge'),
             ('partition_log_next'),
             ('partition_log_overdue'),
-            ('partition_log_preview'),
             ('partition_log_purge'),
-            ('partition_log_step'),
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('preview_document'),
             ('pruned_by'),
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
             ('reap'),
+            ('record_failure'),
             ('record_forced_install'),
             ('record_pass'),
             ('record_skips'),
@@ -1207,9 +1191,7 @@ BEGIN
             ('revoked_token_judge'),
             ('revoked_token_next'),
             ('revoked_token_overdue'),
-            ('revoked_token_preview'),
             ('revoked_token_purge'),
-            ('revoked_token_step'),
             ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
@@ -1228,28 +1210,31 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('single_keys'),
+            ('single_preview'),
+            ('single_step'),
+            ('step'),
             ('stranger'),
             ('strangers'),
             ('take_lock'),
+            ('take_locks'),
             ('take_tables'),
             ('tally_up'),
             ('task_state_batch'),
             ('task_state_judge'),
             ('task_state_next'),
             ('task_state_overdue'),
-            ('task_state_preview'),
             ('task_state_purge'),
-            ('task_state_step'),
             ('throttle'),
+            ('timed_preview'),
+            ('timed_step'),
             ('tries_batch'),
             ('tries_below'),
             ('tries_judge'),
             ('tries_next'),
             ('tries_overdue'),
-            ('tries_preview'),
             ('tries_purge'),
             ('tries_rows'),
-            ('tries_step'),
             ('tries_unranked'),
             ('unaccounted'),
             ('verify'),
@@ -1522,7 +1507,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'dag_runs_next', 'dag_runs_scope', 'tries_overdue', 'task_state_overdue', 'asset_state_overdue', 'revoked_token_overdue', 'log_overdue', 'import_error_overdue', 'job_overdue', 'connection_test_request_overdue', 'callback_overdue', 'partition_log_overdue', 'asset_event_next', 'asset_event_scope', 'dag_version_next', 'dag_version_scope')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_step', 'dag_runs_purge', 'tries_step', 'tries_purge', 'task_state_step', 'task_state_purge', 'asset_state_step', 'asset_state_purge', 'revoked_token_step', 'revoked_token_purge', 'log_step', 'log_purge', 'import_error_step', 'import_error_purge', 'job_step', 'job_purge', 'connection_test_request_step', 'connection_test_request_purge', 'callback_step', 'callback_purge', 'partition_log_step', 'partition_log_purge', 'asset_event_step', 'asset_event_purge', 'dag_version_step', 'dag_version_purge')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_purge', 'tries_purge', 'task_state_purge', 'asset_state_purge', 'revoked_token_purge', 'log_purge', 'import_error_purge', 'job_purge', 'connection_test_request_purge', 'callback_purge', 'partition_log_purge', 'asset_event_purge', 'dag_version_purge')
                   )
                 UNION ALL
                 SELECT
@@ -1537,7 +1522,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'dag_runs_next', 'dag_runs_scope', 'tries_overdue', 'task_state_overdue', 'asset_state_overdue', 'revoked_token_overdue', 'log_overdue', 'import_error_overdue', 'job_overdue', 'connection_test_request_overdue', 'callback_overdue', 'partition_log_overdue', 'asset_event_next', 'asset_event_scope', 'dag_version_next', 'dag_version_scope']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_airflow_3_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_step', 'dag_runs_purge', 'tries_step', 'tries_purge', 'task_state_step', 'task_state_purge', 'asset_state_step', 'asset_state_purge', 'revoked_token_step', 'revoked_token_purge', 'log_step', 'log_purge', 'import_error_step', 'import_error_purge', 'job_step', 'job_purge', 'connection_test_request_step', 'connection_test_request_purge', 'callback_step', 'callback_purge', 'partition_log_step', 'partition_log_purge', 'asset_event_step', 'asset_event_purge', 'dag_version_step', 'dag_version_purge']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_purge', 'tries_purge', 'task_state_purge', 'asset_state_purge', 'revoked_token_purge', 'log_purge', 'import_error_purge', 'job_purge', 'connection_test_request_purge', 'callback_purge', 'partition_log_purge', 'asset_event_purge', 'dag_version_purge']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_airflow_3'
                   AND NOT EXISTS (
@@ -1713,5 +1698,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 952275c37055]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 35d4047370ce]';
 RESET ROLE;

@@ -128,7 +128,11 @@ SELECT windrow_camunda7_cases.register_rule(1, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "",
+  "opt_in": true,
+  "closed": true
 }
 $windrow$);
 RESET ROLE;

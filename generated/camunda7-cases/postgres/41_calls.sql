@@ -73,7 +73,7 @@ BEGIN
                         v_state := CASE
                             WHEN v_state IS NOT NULL THEN v_state
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_cases.case_instances_step(v_run)
+                            ELSE windrow_camunda7_cases.step(v_run, v_rule)
                         END;
                         PERFORM windrow_camunda7_cases.check_caller(current_user, false);
                     END IF;
@@ -111,7 +111,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_cases.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body dec3c80e42d1]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_cases.run(); CALL windrow_camunda7_cases.run(''{"dry_run": true}''); [body 37cfcdf46a31]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.check_key(p_rule text, p_key text)
@@ -424,17 +424,17 @@ BEGIN
         VALUES
             ('age_of'),
             ('arm'),
+            ('begin_step'),
             ('case_instances_age_of'),
             ('case_instances_batch'),
             ('case_instances_judge'),
             ('case_instances_next'),
             ('case_instances_overdue'),
-            ('case_instances_preview'),
             ('case_instances_purge'),
             ('case_instances_rows'),
             ('case_instances_scope'),
-            ('case_instances_step'),
             ('case_instances_undated'),
+            ('case_instances_unlisted'),
             ('catalog_now'),
             ('check_caller'),
             ('check_catalog'),
@@ -448,6 +448,11 @@ BEGIN
             ('due_now'),
             ('due_of'),
             ('duration_of'),
+            ('end_step'),
+            ('end_time_preview'),
+            ('end_time_step'),
+            ('fail_step'),
+            ('families_left'),
             ('finish_artifact'),
             ('first_rule'),
             ('foreign_code'),
@@ -457,12 +462,14 @@ BEGIN
             ('in_words'),
             ('instant_of'),
             ('is_alive'),
+            ('is_busy'),
             ('is_own'),
             ('kept_back'),
             ('lock_tables'),
             ('look_again'),
             ('named_artifacts'),
             ('next_batch'),
+            ('next_roots'),
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
@@ -471,11 +478,13 @@ BEGIN
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('preview_document'),
             ('pruned_by'),
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
             ('reap'),
+            ('record_failure'),
             ('record_forced_install'),
             ('record_pass'),
             ('record_skips'),
@@ -503,9 +512,11 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('step'),
             ('stranger'),
             ('strangers'),
             ('take_lock'),
+            ('take_locks'),
             ('take_tables'),
             ('tally_up'),
             ('throttle'),
@@ -734,7 +745,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_cases_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'case_instances_next', 'case_instances_scope')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_cases_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'case_instances_step', 'case_instances_purge')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_cases_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'case_instances_purge')
                   )
                 UNION ALL
                 SELECT
@@ -749,7 +760,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'case_instances_next', 'case_instances_scope']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_camunda7_cases_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'case_instances_step', 'case_instances_purge']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'case_instances_purge']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_camunda7_cases'
                   AND NOT EXISTS (
@@ -913,5 +924,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 870606e4d092]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_cases.verify(); [body 447367f264ed]';
 RESET ROLE;

@@ -604,6 +604,7 @@ BEGIN
         IF NOT o_found THEN
             SET o_found = (
                 WITH RECURSIVE up AS (
+                    -- A link may name what is beyond the range of the key.
                     SELECT r.k1 AS id
                     FROM windrow_camunda7_end_time.work_hold AS r
                     UNION

@@ -185,7 +185,11 @@ SELECT windrow_camunda7_end_time.register_rule(1, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "",
+  "opt_in": true,
+  "closed": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(2, $windrow$
@@ -234,7 +238,11 @@ SELECT windrow_camunda7_end_time.register_rule(2, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "",
+  "opt_in": true,
+  "closed": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(3, $windrow$
@@ -274,7 +282,11 @@ SELECT windrow_camunda7_end_time.register_rule(3, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "",
+  "opt_in": true,
+  "closed": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(4, $windrow$
@@ -314,7 +326,10 @@ SELECT windrow_camunda7_end_time.register_rule(4, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "",
+  "closed": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(5, $windrow$
@@ -350,7 +365,10 @@ SELECT windrow_camunda7_end_time.register_rule(5, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "",
+  "closed": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(6, $windrow$
@@ -385,7 +403,8 @@ SELECT windrow_camunda7_end_time.register_rule(6, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "unit": "window"
 }
 $windrow$);
 RESET ROLE;

@@ -81,12 +81,7 @@ BEGIN
                         v_state := CASE
                             WHEN v_state IS NOT NULL THEN v_state
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_camunda7_end_time.process_instances_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'decisions' THEN windrow_camunda7_end_time.decisions_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'batches' THEN windrow_camunda7_end_time.batches_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'cleanup_log' THEN windrow_camunda7_end_time.cleanup_log_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_step(v_run)
+                            ELSE windrow_camunda7_end_time.step(v_run, v_rule)
                         END;
                         PERFORM windrow_camunda7_end_time.check_caller(current_user, false);
                     END IF;
@@ -124,7 +119,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body aa79393dc0ab]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7_end_time.run(); CALL windrow_camunda7_end_time.run(''{"dry_run": true}''); [body 177f85f2c12c]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.check_key(p_rule text, p_key text)
@@ -989,24 +984,22 @@ BEGIN
             ('batches_kept'),
             ('batches_next'),
             ('batches_overdue'),
-            ('batches_preview'),
             ('batches_purge'),
             ('batches_rows'),
             ('batches_scope'),
-            ('batches_step'),
             ('batches_undated'),
+            ('begin_step'),
             ('case_instances_age_of'),
             ('case_instances_batch'),
             ('case_instances_judge'),
             ('case_instances_kept'),
             ('case_instances_next'),
             ('case_instances_overdue'),
-            ('case_instances_preview'),
             ('case_instances_purge'),
             ('case_instances_rows'),
             ('case_instances_scope'),
-            ('case_instances_step'),
             ('case_instances_undated'),
+            ('case_instances_unlisted'),
             ('catalog_now'),
             ('check_caller'),
             ('check_catalog'),
@@ -1021,11 +1014,9 @@ BEGIN
             ('cleanup_log_kept'),
             ('cleanup_log_next'),
             ('cleanup_log_overdue'),
-            ('cleanup_log_preview'),
             ('cleanup_log_purge'),
             ('cleanup_log_rows'),
             ('cleanup_log_scope'),
-            ('cleanup_log_step'),
             ('cleanup_log_undated'),
             ('count_backlog'),
             ('decisions_age_of'),
@@ -1034,16 +1025,20 @@ BEGIN
             ('decisions_kept'),
             ('decisions_next'),
             ('decisions_overdue'),
-            ('decisions_preview'),
             ('decisions_purge'),
             ('decisions_rows'),
             ('decisions_scope'),
-            ('decisions_step'),
             ('decisions_undated'),
+            ('decisions_unlisted'),
             ('drop_policy'),
             ('due_now'),
             ('due_of'),
             ('duration_of'),
+            ('end_step'),
+            ('end_time_preview'),
+            ('end_time_step'),
+            ('fail_step'),
+            ('families_left'),
             ('finish_artifact'),
             ('first_rule'),
             ('foreign_code'),
@@ -1053,12 +1048,14 @@ BEGIN
             ('in_words'),
             ('instant_of'),
             ('is_alive'),
+            ('is_busy'),
             ('is_own'),
             ('kept_back'),
             ('lock_tables'),
             ('look_again'),
             ('named_artifacts'),
             ('next_batch'),
+            ('next_roots'),
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
@@ -1067,23 +1064,24 @@ BEGIN
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('preview_document'),
             ('process_instances_age_of'),
             ('process_instances_batch'),
             ('process_instances_judge'),
             ('process_instances_kept'),
             ('process_instances_next'),
             ('process_instances_overdue'),
-            ('process_instances_preview'),
             ('process_instances_purge'),
             ('process_instances_rows'),
             ('process_instances_scope'),
-            ('process_instances_step'),
             ('process_instances_undated'),
+            ('process_instances_unlisted'),
             ('pruned_by'),
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
             ('reap'),
+            ('record_failure'),
             ('record_forced_install'),
             ('record_pass'),
             ('record_skips'),
@@ -1111,24 +1109,27 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('step'),
             ('stranger'),
             ('strangers'),
             ('take_lock'),
+            ('take_locks'),
             ('take_tables'),
             ('tally_up'),
             ('task_metrics_age_of'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
             ('task_metrics_cutoff'),
+            ('task_metrics_in_window'),
             ('task_metrics_keep'),
             ('task_metrics_overdue'),
-            ('task_metrics_preview'),
             ('task_metrics_purge'),
-            ('task_metrics_step'),
             ('task_metrics_strays'),
             ('task_metrics_undated'),
             ('task_metrics_window'),
             ('throttle'),
+            ('timed_preview'),
+            ('timed_step'),
             ('unaccounted'),
             ('verify'),
             ('why_paused')
@@ -1367,7 +1368,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope', 'case_instances_next', 'case_instances_scope', 'decisions_next', 'decisions_scope', 'batches_next', 'batches_scope', 'cleanup_log_next', 'cleanup_log_scope', 'task_metrics_overdue')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_step', 'process_instances_purge', 'case_instances_step', 'case_instances_purge', 'decisions_step', 'decisions_purge', 'batches_step', 'batches_purge', 'cleanup_log_step', 'cleanup_log_purge', 'task_metrics_step', 'task_metrics_purge')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_purge', 'case_instances_purge', 'decisions_purge', 'batches_purge', 'cleanup_log_purge', 'task_metrics_purge')
                   )
                 UNION ALL
                 SELECT
@@ -1382,7 +1383,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope', 'case_instances_next', 'case_instances_scope', 'decisions_next', 'decisions_scope', 'batches_next', 'batches_scope', 'cleanup_log_next', 'cleanup_log_scope', 'task_metrics_overdue']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_camunda7_end_time_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_step', 'process_instances_purge', 'case_instances_step', 'case_instances_purge', 'decisions_step', 'decisions_purge', 'batches_step', 'batches_purge', 'cleanup_log_step', 'cleanup_log_purge', 'task_metrics_step', 'task_metrics_purge']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_purge', 'case_instances_purge', 'decisions_purge', 'batches_purge', 'cleanup_log_purge', 'task_metrics_purge']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_camunda7_end_time'
                   AND NOT EXISTS (
@@ -1551,5 +1552,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body b686c180c9b9]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 05b8b7e50fba]';
 RESET ROLE;

@@ -163,7 +163,8 @@ SELECT windrow_camunda7.register_rule(1, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "unit": "family"
 }
 $windrow$);
 SELECT windrow_camunda7.register_rule(2, $windrow$
@@ -198,7 +199,8 @@ SELECT windrow_camunda7.register_rule(2, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "unit": "window"
 }
 $windrow$);
 RESET ROLE;

@@ -821,6 +821,26 @@ $windrow$;
 COMMENT ON FUNCTION check_caller(text, boolean) IS
     'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at the COMMIT with his rights. [body 66f000c5b32d]';
 
+-- step: one batch of a rule, by its strategy.
+CREATE OR REPLACE FUNCTION step(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_strategy text := (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule);
+BEGIN
+    IF v_strategy IN ('removal-time', 'age') THEN
+        RETURN timed_step(p_run, p_rule);
+    ELSIF v_strategy IN ('expiry', 'orphan', 'keep-last') THEN
+        RETURN single_step(p_run, p_rule);
+    END IF;
+    RETURN end_time_step(p_run, p_rule);
+END
+$windrow$;
+COMMENT ON FUNCTION step(bigint, text) IS
+    'One batch of run p_run by p_rule, and its progress in the ledger, in the caller''s transaction. Answers more, again, or why the run should end. run() calls it and commits. [body 2490b19f2105]';
+
 -- preview: what a run would delete now.
 CREATE OR REPLACE FUNCTION preview(p_options jsonb DEFAULT '{}')
 RETURNS json
@@ -830,15 +850,21 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_as_of   timestamptz;
-    v_rule    text;
+    v_rule    rule%ROWTYPE;
     v_of      json;
     v_rules   json[] := '{}';
     v_several json;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'scope', 'retention', 'as_of', 'run_families', 'from']);
     v_as_of := check_run_options(p_options);
-    FOR v_rule IN SELECT r.rule FROM rule AS r WHERE r.rule = coalesce(p_options ->> 'rule', r.rule) ORDER BY r.position LOOP
-        EXECUTE format('SELECT %s($1, $2)', routine_of(v_rule, 'preview')) INTO STRICT v_of USING p_options, v_as_of;
+    FOR v_rule IN SELECT * FROM rule AS r WHERE r.rule = coalesce(p_options ->> 'rule', r.rule) ORDER BY r.position LOOP
+        IF v_rule.strategy IN ('removal-time', 'age') THEN
+            v_of := timed_preview(v_rule.rule, p_options, v_as_of);
+        ELSIF v_rule.strategy IN ('expiry', 'orphan', 'keep-last') THEN
+            v_of := single_preview(v_rule.rule, p_options, v_as_of);
+        ELSE
+            v_of := end_time_preview(v_rule.rule, p_options, v_as_of);
+        END IF;
         v_rules := v_rules || v_of;
     END LOOP;
     -- A row that several rules would take is counted by each of them, and goes once.
@@ -868,7 +894,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT preview(''{"run_families": 100}''); [body c7f9d7818c52]';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT preview(''{"run_families": 100}''); [body 04d49004acdf]';
 
 -- purge_begin: opens the ledger for a purge of named families.
 CREATE OR REPLACE FUNCTION purge_begin(p_options jsonb)

@@ -79,8 +79,7 @@ BEGIN
                         v_state := CASE
                             WHEN v_state IS NOT NULL THEN v_state
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'history' THEN windrow_camunda7.history_step(v_run)
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7.task_metrics_step(v_run)
+                            ELSE windrow_camunda7.step(v_run, v_rule)
                         END;
                         PERFORM windrow_camunda7.check_caller(current_user, false);
                     END IF;
@@ -118,7 +117,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(); CALL windrow_camunda7.run(''{"dry_run": true}''); [body 339b429f3e53]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_camunda7.run(); CALL windrow_camunda7.run(''{"dry_run": true}''); [body acbdf2c4c959]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_camunda7.check_key(p_rule text, p_key text)
@@ -499,6 +498,7 @@ BEGIN
         VALUES
             ('age_of'),
             ('arm'),
+            ('begin_step'),
             ('catalog_now'),
             ('check_caller'),
             ('check_catalog'),
@@ -513,6 +513,9 @@ BEGIN
             ('due_now'),
             ('due_of'),
             ('duration_of'),
+            ('end_step'),
+            ('fail_step'),
+            ('families_left'),
             ('finish_artifact'),
             ('first_rule'),
             ('foreign_code'),
@@ -529,16 +532,15 @@ BEGIN
             ('history_decisions_stamp_step'),
             ('history_families'),
             ('history_families_count'),
+            ('history_in_window'),
             ('history_judge'),
             ('history_keep'),
             ('history_next'),
             ('history_overdue'),
-            ('history_preview'),
             ('history_purge'),
             ('history_stamp_batch'),
             ('history_stamp_next'),
             ('history_stamp_step'),
-            ('history_step'),
             ('history_strays'),
             ('history_undated'),
             ('history_window'),
@@ -547,6 +549,7 @@ BEGIN
             ('in_words'),
             ('instant_of'),
             ('is_alive'),
+            ('is_busy'),
             ('is_own'),
             ('kept_back'),
             ('lock_tables'),
@@ -561,11 +564,13 @@ BEGIN
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('preview_document'),
             ('pruned_by'),
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
             ('reap'),
+            ('record_failure'),
             ('record_forced_install'),
             ('record_pass'),
             ('record_skips'),
@@ -597,24 +602,27 @@ BEGIN
             ('stamp_begin'),
             ('stamp_end'),
             ('stamp_result'),
+            ('step'),
             ('stranger'),
             ('strangers'),
             ('take_lock'),
+            ('take_locks'),
             ('take_tables'),
             ('tally_up'),
             ('task_metrics_age_of'),
             ('task_metrics_batch'),
             ('task_metrics_count'),
             ('task_metrics_cutoff'),
+            ('task_metrics_in_window'),
             ('task_metrics_keep'),
             ('task_metrics_overdue'),
-            ('task_metrics_preview'),
             ('task_metrics_purge'),
-            ('task_metrics_step'),
             ('task_metrics_strays'),
             ('task_metrics_undated'),
             ('task_metrics_window'),
             ('throttle'),
+            ('timed_preview'),
+            ('timed_step'),
             ('unaccounted'),
             ('verify'),
             ('why_paused')
@@ -853,7 +861,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'history_overdue', 'task_metrics_overdue', 'stamp_result')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'history_step', 'history_purge', 'task_metrics_step', 'task_metrics_purge', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'history_purge', 'task_metrics_purge', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step')
                   )
                 UNION ALL
                 SELECT
@@ -868,7 +876,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'history_overdue', 'task_metrics_overdue', 'stamp_result']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_camunda7_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'history_step', 'history_purge', 'task_metrics_step', 'task_metrics_purge', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'history_purge', 'task_metrics_purge', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_camunda7'
                   AND NOT EXISTS (
@@ -1033,5 +1041,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body e0aec16a46d0]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 06564ccd4006]';
 RESET ROLE;

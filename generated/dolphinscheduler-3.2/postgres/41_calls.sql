@@ -71,7 +71,7 @@ BEGIN
                         v_state := CASE
                             WHEN v_state IS NOT NULL THEN v_state
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_dolphinscheduler_3_2.process_instances_step(v_run)
+                            ELSE windrow_dolphinscheduler_3_2.step(v_run, v_rule)
                         END;
                         PERFORM windrow_dolphinscheduler_3_2.check_caller(current_user, false);
                     END IF;
@@ -109,7 +109,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler_3_2.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body bd0fec569256]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_dolphinscheduler_3_2.run(); CALL windrow_dolphinscheduler_3_2.run(''{"dry_run": true}''); [body 4ee8ff90aaa6]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.check_key(p_rule text, p_key text)
@@ -457,6 +457,7 @@ BEGIN
         VALUES
             ('age_of'),
             ('arm'),
+            ('begin_step'),
             ('catalog_now'),
             ('check_caller'),
             ('check_catalog'),
@@ -470,6 +471,11 @@ BEGIN
             ('due_now'),
             ('due_of'),
             ('duration_of'),
+            ('end_step'),
+            ('end_time_preview'),
+            ('end_time_step'),
+            ('fail_step'),
+            ('families_left'),
             ('finish_artifact'),
             ('first_rule'),
             ('foreign_code'),
@@ -479,12 +485,14 @@ BEGIN
             ('in_words'),
             ('instant_of'),
             ('is_alive'),
+            ('is_busy'),
             ('is_own'),
             ('kept_back'),
             ('lock_tables'),
             ('look_again'),
             ('named_artifacts'),
             ('next_batch'),
+            ('next_roots'),
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
@@ -493,22 +501,23 @@ BEGIN
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('preview_document'),
             ('process_instances_age_of'),
             ('process_instances_batch'),
             ('process_instances_judge'),
             ('process_instances_next'),
             ('process_instances_overdue'),
-            ('process_instances_preview'),
             ('process_instances_purge'),
             ('process_instances_rows'),
             ('process_instances_scope'),
-            ('process_instances_step'),
             ('process_instances_undated'),
+            ('process_instances_unlisted'),
             ('pruned_by'),
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
             ('reap'),
+            ('record_failure'),
             ('record_forced_install'),
             ('record_pass'),
             ('record_skips'),
@@ -536,9 +545,11 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('step'),
             ('stranger'),
             ('strangers'),
             ('take_lock'),
+            ('take_locks'),
             ('take_tables'),
             ('tally_up'),
             ('throttle'),
@@ -773,7 +784,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_dolphinscheduler_3_2_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_dolphinscheduler_3_2_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_step', 'process_instances_purge')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_dolphinscheduler_3_2_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_purge')
                   )
                 UNION ALL
                 SELECT
@@ -788,7 +799,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_dolphinscheduler_3_2_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_step', 'process_instances_purge']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_purge']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_dolphinscheduler_3_2'
                   AND NOT EXISTS (
@@ -952,5 +963,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 69c76c1b6fc2]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler_3_2.verify(); [body 5026d8f4ef91]';
 RESET ROLE;

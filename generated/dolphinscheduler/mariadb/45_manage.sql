@@ -406,7 +406,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.row_of_key;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body 5cbd49ebf61b]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now. [body 04dad799fe93]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
@@ -439,7 +439,8 @@ BEGIN
         IF NOT o_found THEN
             SET o_found = (
                 WITH RECURSIVE up AS (
-                    SELECT r.k1 AS id
+                    -- A link may name what is beyond the range of the key.
+                    SELECT CAST(r.k1 AS signed) AS id
                     FROM windrow_dolphinscheduler.work_hold AS r
                     UNION
                     SELECT n.`parent_workflow_instance_id`

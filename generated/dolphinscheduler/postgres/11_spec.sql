@@ -113,6 +113,18 @@ SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
+  "along": "ended",
+  "first_key": "-2147483648",
+  "opt_in": true,
+  "closed": true,
+  "report_preview": [
+    {"name": "candidateFamilyCount", "figure": "families"},
+    {"name": "candidateWorkflowInstanceCount", "figure": "table", "table": "t_ds_workflow_instance"},
+    {"name": "candidateTaskInstanceCount", "figure": "table", "table": "t_ds_task_instance"},
+    {"name": "oldestEndTime", "figure": "oldest_end_time"},
+    {"name": "sampleRootWorkflowInstanceIds", "figure": "sample_roots"},
+    {"name": "skippedFamilies", "figure": "skipped"}
+  ],
   "report_run": [
     {"name": "dryRun", "figure": "dry_run"},
     {"name": "deletedFamilyCount", "figure": "families"},

@@ -85,7 +85,11 @@ SELECT windrow_yworkflow.register_rule(1, $windrow$
     "suspend_after": 5,
     "target_batch": 0,
     "time_budget": 1800
-  }
+  },
+  "along": "ended",
+  "first_key": "-2147483648",
+  "opt_in": true,
+  "closed": true
 }
 $windrow$);
 RESET ROLE;

@@ -65,7 +65,7 @@ BEGIN
                         v_state := CASE
                             WHEN v_state IS NOT NULL THEN v_state
                             WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-                            WHEN v_rule OPERATOR(pg_catalog.=) 'workflow_instances' THEN windrow_yworkflow.workflow_instances_step(v_run)
+                            ELSE windrow_yworkflow.step(v_run, v_rule)
                         END;
                         PERFORM windrow_yworkflow.check_caller(current_user, false);
                     END IF;
@@ -106,7 +106,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_yworkflow.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body c1ac441a36d9]';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger. Examples: CALL windrow_yworkflow.run(); CALL windrow_yworkflow.run(''{"dry_run": true}''); [body 20128e5e9e20]';
 
 -- check_key: a key is a value of the key column of the rule's root table.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.check_key(p_rule text, p_key text)
@@ -405,6 +405,7 @@ BEGIN
             ('archive_restore'),
             ('archive_step'),
             ('arm'),
+            ('begin_step'),
             ('catalog_now'),
             ('check_archive'),
             ('check_caller'),
@@ -419,6 +420,11 @@ BEGIN
             ('due_now'),
             ('due_of'),
             ('duration_of'),
+            ('end_step'),
+            ('end_time_preview'),
+            ('end_time_step'),
+            ('fail_step'),
+            ('families_left'),
             ('finish_artifact'),
             ('first_rule'),
             ('fit_archive'),
@@ -429,12 +435,14 @@ BEGIN
             ('in_words'),
             ('instant_of'),
             ('is_alive'),
+            ('is_busy'),
             ('is_own'),
             ('kept_back'),
             ('lock_tables'),
             ('look_again'),
             ('named_artifacts'),
             ('next_batch'),
+            ('next_roots'),
             ('note_refusal'),
             ('on_setting'),
             ('orphans'),
@@ -443,11 +451,13 @@ BEGIN
             ('pause'),
             ('pause_rule'),
             ('preview'),
+            ('preview_document'),
             ('pruned_by'),
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
             ('reap'),
+            ('record_failure'),
             ('record_forced_install'),
             ('record_pass'),
             ('record_skips'),
@@ -475,9 +485,11 @@ BEGIN
             ('set_setting'),
             ('set_windows'),
             ('setting_of'),
+            ('step'),
             ('stranger'),
             ('strangers'),
             ('take_lock'),
+            ('take_locks'),
             ('take_tables'),
             ('tally_up'),
             ('throttle'),
@@ -490,12 +502,11 @@ BEGIN
             ('workflow_instances_judge'),
             ('workflow_instances_next'),
             ('workflow_instances_overdue'),
-            ('workflow_instances_preview'),
             ('workflow_instances_purge'),
             ('workflow_instances_rows'),
             ('workflow_instances_scope'),
-            ('workflow_instances_step'),
-            ('workflow_instances_undated')
+            ('workflow_instances_undated'),
+            ('workflow_instances_unlisted')
     ),
     needed (table_name, index_name) AS (
         VALUES
@@ -716,7 +727,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_yworkflow_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'workflow_instances_next', 'workflow_instances_scope', 'archive_list')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_yworkflow_operator' AND p.proname IN ('run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_step', 'workflow_instances_purge', 'archive_drop', 'archive_drop_begin', 'archive_prune', 'archive_cutoff', 'archive_goes_on', 'archive_step', 'archive_restore')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_yworkflow_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_purge', 'archive_drop', 'archive_drop_begin', 'archive_prune', 'archive_cutoff', 'archive_goes_on', 'archive_step', 'archive_restore')
                   )
                 UNION ALL
                 SELECT
@@ -731,7 +742,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'workflow_instances_next', 'workflow_instances_scope', 'archive_list']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_yworkflow_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_step', 'workflow_instances_purge', 'archive_drop', 'archive_drop_begin', 'archive_prune', 'archive_cutoff', 'archive_goes_on', 'archive_step', 'archive_restore']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_purge', 'archive_drop', 'archive_drop_begin', 'archive_prune', 'archive_cutoff', 'archive_goes_on', 'archive_step', 'archive_restore']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_yworkflow'
                   AND NOT EXISTS (
@@ -905,5 +916,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body 10841b3a1ba7]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_yworkflow.verify(); [body d7f0d9a95891]';
 RESET ROLE;

@@ -181,6 +181,57 @@ $windrow$;
 COMMENT ON FUNCTION sweep_rest(bigint, text) IS
     'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has claimed what was locked.';
 
+-- claim_roots: the workers share the roots out: each claims those of the next four batches, in a transaction that does
+-- nothing else.
+--# create function claim_roots
+CREATE OR REPLACE FUNCTION claim_roots(p_run run, p_progress run_rule, p_take bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rule  text := p_progress.rule;
+    v_sweep sweep%ROWTYPE;
+    v_roots text[];
+    v_times text[];
+BEGIN
+    BEGIN
+        SELECT * INTO STRICT v_sweep FROM sweep AS s WHERE s.rule = v_rule FOR UPDATE;
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 'again';
+    END;
+    IF NOT v_sweep.exhausted THEN
+        SELECT n.o_roots, n.o_times
+        INTO v_roots, v_times
+        FROM next_roots(
+            v_rule, p_run.as_of, seconds(p_run.options ->> 'retention'), p_run.options ->> 'scope',
+            v_sweep.cursor_time, v_sweep.cursor_key, least(4 * p_take, families_left(p_run, p_progress)), p_progress.gone
+        ) AS n;
+    END IF;
+    IF v_roots IS NULL THEN
+        RETURN sweep_rest(p_run.run_id, v_rule);
+    END IF;
+    UPDATE sweep AS s
+    SET cursor_time = v_times[cardinality(v_times)],
+        cursor_key = v_roots[cardinality(v_roots)]
+    WHERE s.rule = v_rule;
+    UPDATE run_claim AS c
+    SET claimed = v_roots
+    WHERE c.run_id = p_run.run_id
+      AND c.rule = v_rule;
+    UPDATE run_rule AS r
+    SET cursor_time = v_times[cardinality(v_times)],
+        cursor_key = v_roots[cardinality(v_roots)],
+        updated_at = clock_timestamp()
+    WHERE r.run_id = p_run.run_id
+      AND r.rule = v_rule;
+    RETURN 'again';
+END
+$windrow$;
+--# comment on function claim_roots
+COMMENT ON FUNCTION claim_roots(run, run_rule, bigint) IS
+    'Claims the roots of the next four batches for the worker of a run; again, or what is to do where none is left.';
+
 -- sweep_leave: a worker is through with a rule.
 --# create function sweep_leave
 CREATE OR REPLACE FUNCTION sweep_leave(p_run bigint, p_rule text, p_state text)

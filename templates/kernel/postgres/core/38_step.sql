@@ -1,0 +1,297 @@
+-- What the steps, previews and purges of all strategies share.
+
+-- begin_step: why run p_run makes no batch of a rule now; everything that may end a run is looked at before every batch.
+--# create function begin_step
+CREATE OR REPLACE FUNCTION begin_step(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_run run%ROWTYPE;
+BEGIN
+    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    PERFORM FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'run % does not take rule %', p_run, p_rule USING ERRCODE = '55000';
+    END IF;
+    IF NOT is_own(p_run) THEN
+        RETURN 'the run was ended from outside';
+    END IF;
+    IF (SELECT c.paused FROM control AS c) THEN
+        RETURN 'paused';
+    END IF;
+    IF clock_timestamp() >= v_run.deadline THEN
+        RETURN 'time budget spent';
+    END IF;
+    IF v_run.trigger = 'SCHEDULED' AND NOT in_window(clock_timestamp()) THEN
+        RETURN 'window closed';
+    END IF;
+    IF rule_paused(p_rule) IS NOT NULL THEN
+        RETURN rule_paused(p_rule);
+    END IF;
+    -- A worker that is not at the rule may not do a batch of it; pace() lets it there.
+    IF (SELECT s.workers > 1 FROM spec AS s) AND NOT EXISTS (SELECT FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule) THEN
+        RETURN 'again';
+    END IF;
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function begin_step
+COMMENT ON FUNCTION begin_step(bigint, text) IS
+    'Why run p_run makes no batch of p_rule now; NULL where it may. Locks its progress.';
+
+-- take_locks: the tables, and the latch of holds and policies, shared, for as long as the lock timeout. A hold that someone
+-- writes for long is no fault of a family: wait, and look at everything again. What the catalog says must be what the run
+-- began with: anything else ends it.
+--# create function take_locks
+CREATE OR REPLACE FUNCTION take_locks(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM take_tables(p_run);
+        LOCK TABLE latch IN ROW SHARE MODE;
+    EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+        RETURN 'again';
+    END;
+    PERFORM look_again(p_run);
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function take_locks
+COMMENT ON FUNCTION take_locks(bigint, text) IS
+    'Takes the locks of a batch until the transaction ends; again, where they were not to be had.';
+
+-- families_left: how many families more a run may take of a rule.
+--# create function families_left
+CREATE OR REPLACE FUNCTION families_left(p_run run, p_progress run_rule)
+RETURNS bigint
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN coalesce((p_run.options ->> 'run_families')::bigint, setting_of(p_progress.rule, 'run_families')) - p_progress.families;
+END
+$windrow$;
+--# comment on function families_left
+COMMENT ON FUNCTION families_left(run, run_rule) IS
+    'How many families more a run may take of a rule, by its option or setting run_families.';
+
+-- fail_step: what the error of a batch means: the run ends; the batch is tried again; or it is halved. NULL: it cannot be
+-- halved, and what failed is recorded and passed over.
+--# create function fail_step
+CREATE OR REPLACE FUNCTION fail_step(p_run bigint, p_rule text, p_sqlstate text, p_message text, p_half bigint)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_busy    boolean := is_busy(p_sqlstate);
+    v_retries integer := (SELECT r.retries_in_row FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule);
+BEGIN
+    -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
+    IF NOT v_busy AND (left(p_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR p_sqlstate = 'WD001') THEN
+        RETURN format('error %s: %s', p_sqlstate, p_message);
+    END IF;
+    IF v_busy AND v_retries < setting_of(p_rule, 'retries') THEN
+        UPDATE run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = r.retries_in_row + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+        RETURN 'again';
+    END IF;
+    IF p_half IS NOT NULL THEN
+        UPDATE run_rule AS r
+        SET retries = r.retries + 1,
+            retries_in_row = 0,
+            batch_families = p_half,
+            halving = true,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+        RETURN 'again';
+    END IF;
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function fail_step
+COMMENT ON FUNCTION fail_step(bigint, text, text, text, bigint) IS
+    'What the run does after a batch that ended with an error: the state that run() gets, or NULL where the batch (p_half: NULL) cannot be halved any more.';
+
+-- is_busy: whether an error means that others were in the way.
+--# create function is_busy
+CREATE OR REPLACE FUNCTION is_busy(p_sqlstate text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    -- lock_not_available, deadlock_detected, serialization_failure
+    SELECT p_sqlstate IN ('55P03', '40P01', '40001');
+$windrow$;
+--# comment on function is_busy
+COMMENT ON FUNCTION is_busy(text) IS
+    'Whether an error means that another session was in the way, so that to try again helps.';
+
+-- record_failure: what failed though it could not be halved any more.
+--# create function record_failure
+CREATE OR REPLACE FUNCTION record_failure(p_run bigint, p_rule text, p_key text, p_sqlstate text, p_message text)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    INSERT INTO run_failure (run_id, rule, key, sqlstate, message)
+    VALUES (p_run, p_rule, p_key, p_sqlstate, p_message)
+    ON CONFLICT (run_id, rule, key) DO NOTHING;
+$windrow$;
+--# comment on function record_failure
+COMMENT ON FUNCTION record_failure(bigint, text, text, text, text) IS
+    'Writes what failed to table run_failure, with the error.';
+
+-- end_step: the progress of a batch, written in its transaction.
+--# create function end_step
+CREATE OR REPLACE FUNCTION end_step(
+    p_run          bigint,
+    p_rule         text,
+    p_families     bigint,
+    p_rows         bigint[],
+    p_gone         text[],
+    p_size         bigint,
+    p_halving      boolean,
+    p_cursor_time  text,
+    p_cursor_key   text,
+    p_skip_keys    text[],
+    p_skip_reasons text[]
+)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    UPDATE run_rule AS r
+    SET families = r.families + p_families,
+        deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(p_rows) AS n(rows)),
+        table_rows = ARRAY(
+            SELECT n.before + n.now
+            FROM unnest(r.table_rows, p_rows) WITH ORDINALITY AS n(before, now, position)
+            ORDER BY n.position
+        ),
+        gone = r.gone || p_gone,
+        batches = r.batches + 1,
+        retries_in_row = 0,
+        batch_families = p_size,
+        halving = p_halving,
+        cursor_time = p_cursor_time,
+        cursor_key = p_cursor_key,
+        updated_at = clock_timestamp()
+    WHERE r.run_id = p_run
+      AND r.rule = p_rule;
+    IF cardinality(p_skip_keys) > 0 THEN
+        PERFORM record_skips(p_run, p_rule, p_skip_keys, p_skip_reasons);
+    END IF;
+END
+$windrow$;
+--# comment on function end_step
+COMMENT ON FUNCTION end_step(bigint, text, bigint, bigint[], text[], bigint, boolean, text, text, text[], text[]) IS
+    'Writes what a batch of p_rule did to the progress of run p_run: families, rows by table, what a dry run counted, the size of the next batch, the cursor, what was passed over and why.';
+
+-- preview_document: what the preview of a rule answers. The spec may ask for more fields, under names of its own.
+--# create function preview_document
+CREATE OR REPLACE FUNCTION preview_document(
+    p_rule     text,
+    p_families bigint,
+    p_rows     bigint[],
+    p_oldest   json,
+    p_samples  jsonb,
+    p_keys     text[],
+    p_reasons  text[],
+    p_passes   json,
+    p_limit    bigint,
+    p_more     boolean,
+    p_batches  bigint,
+    p_unlisted bigint DEFAULT NULL
+)
+RETURNS json
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT json_object_agg(d.name, d.value ORDER BY d.position)
+    FROM rule AS r
+    CROSS JOIN LATERAL (
+        SELECT
+            coalesce(json_object_agg(s.reason, s.families ORDER BY s.reason), '{}') AS skipped,
+            coalesce(json_object_agg(s.reason, s.keys ORDER BY s.reason), '{}') AS samples,
+            coalesce(sum(s.families), 0) AS families
+        FROM (
+            SELECT k.reason, count(*) AS families, to_json((array_agg(k.key ORDER BY k.position))[1:10]) AS keys
+            FROM unnest(p_keys, p_reasons) WITH ORDINALITY AS k(key, reason, position)
+            GROUP BY k.reason
+        ) AS s
+    ) AS s
+    CROSS JOIN LATERAL (SELECT coalesce(sum(n.rows), 0) AS rows FROM unnest(p_rows) AS n(rows)) AS n
+    CROSS JOIN LATERAL (
+        -- Rows per second of the last runs that did some work.
+        SELECT sum(l.deleted_rows) / nullif(sum(extract(epoch FROM l.updated_at - l.started_at)), 0) AS speed
+        FROM (
+            SELECT o.deleted_rows, o.updated_at, o.started_at
+            FROM run_rule AS o
+            WHERE o.rule = p_rule
+              AND o.deleted_rows > 0
+            ORDER BY o.run_id DESC
+            LIMIT 5
+        ) AS l
+    ) AS l
+    CROSS JOIN LATERAL (
+        SELECT v.position, v.name, v.value
+        FROM (
+            VALUES
+                (1, 'rule', to_json(p_rule)),
+                (2, 'root', to_json(r.root)),
+                (3, 'families', to_json(p_families)),
+                (4, 'rows', to_json(n.rows)),
+                (5, 'tables', (
+                    SELECT json_object_agg(t.name, p_rows[t.position] ORDER BY t.position)
+                    FROM unnest(r.tables) WITH ORDINALITY AS t(name, position)
+                )),
+                (6, 'oldest_end_time', p_oldest),
+                (7, 'sample_roots', p_samples::json),
+                (8, 'skipped_families', to_json(s.families)),
+                (9, 'skipped', s.skipped),
+                (10, 'skipped_samples', s.samples),
+                (11, 'passes', p_passes),
+                (12, 'without_policy', to_json(p_unlisted)),
+                (13, 'run_families', to_json(p_limit)),
+                (14, 'limited', to_json(p_more)),
+                (15, 'batches', to_json(p_batches)),
+                (16, 'estimated_seconds', to_json(round(n.rows / l.speed, 1)))
+        ) AS v(position, name, value)
+        WHERE CASE v.name
+            WHEN 'passes' THEN p_passes IS NOT NULL
+            WHEN 'without_policy' THEN (r.document ->> 'opt_in')::boolean
+            ELSE true
+        END
+        UNION ALL
+        SELECT
+            20 + f.position, f.field ->> 'name',
+            CASE f.field ->> 'figure'
+                WHEN 'families' THEN to_json(p_families)
+                WHEN 'table' THEN to_json(p_rows[array_position(r.tables, f.field ->> 'table')])
+                WHEN 'oldest_end_time' THEN p_oldest
+                WHEN 'sample_roots' THEN p_samples::json
+                WHEN 'skipped' THEN s.skipped
+                WHEN 'skipped_families' THEN to_json(s.families)
+                WHEN 'dry_run' THEN to_json(true)
+                WHEN 'artifact_failures' THEN to_json((SELECT count(*) FROM artifact AS a WHERE a.last_error IS NOT NULL))
+            END
+        FROM jsonb_array_elements(r.document -> 'report_preview') WITH ORDINALITY AS f(field, position)
+    ) AS d
+    WHERE r.rule = p_rule;
+$windrow$;
+--# comment on function preview_document
+COMMENT ON FUNCTION preview_document(text, bigint, bigint[], json, jsonb, text[], text[], json, bigint, boolean, bigint, bigint) IS
+    'What the preview of a rule answers: figures, samples, what stays and why, how long it would take by the last five runs.';

@@ -25,6 +25,7 @@ mod held;
 mod hostile;
 mod idempotence;
 mod instants;
+mod kernel;
 mod live;
 mod monitoring;
 mod named;
@@ -85,6 +86,7 @@ harness::tests! {
         hostile::tests,
         idempotence::tests,
         instants::tests,
+        kernel::tests,
         live::tests,
         monitoring::tests,
         named::tests,

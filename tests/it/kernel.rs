@@ -1,0 +1,200 @@
+//! The kernel is the same text in every spec, names none of them, and deletes nothing of theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use windrow::bundle::Bundle;
+use windrow::dialect::Dialect;
+use windrow::graph::{Graph, Shared};
+use windrow::render;
+
+use crate::harness::tests;
+use crate::support::graphs::{dolphinscheduler, graph_of};
+use crate::support::installation::Installation;
+
+tests! {
+    lint: [
+        the_text_of_the_kernel_is_the_same_in_every_spec,
+        the_kernel_deletes_from_its_own_tables_alone,
+    ],
+    on_postgres: [
+        the_bodies_of_the_kernel_are_the_same_in_two_installations,
+    ],
+}
+
+const SCHEMA: &str = "CREATE TABLE events (id bigint PRIMARY KEY, kind text, made_at timestamptz);";
+
+const EVENTS: &str = r#"
+name   = "events"
+schema = "public"
+
+[tables]
+events = { key = "id bigint" }
+
+[rules.old]
+strategy  = "age"
+root      = "events"
+time      = "made_at timestamptz"
+retention = { default = "30d" }
+
+[rules.surplus]
+strategy = "keep-last"
+root     = "events"
+keep     = { newest = 9, per = "kind varchar", by = "made_at timestamptz" }
+"#;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files below `templates/kernel/`, by path.
+fn kernel() -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![root().join("templates/kernel")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a readable folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(&path).expect("a readable file");
+                found.insert(path, text);
+            }
+        }
+    }
+    assert!(found.len() > 8, "only {} files", found.len());
+    found
+}
+
+/// The names that a text gives to what it creates.
+fn created<'a>(text: &'a str, kinds: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    text.lines().filter_map(move |line| {
+        let (kind, name) = line.strip_prefix("--# create ")?.split_once(' ')?;
+        kinds.contains(&kind).then_some(name)
+    })
+}
+
+/// The shipped specs.
+fn specs() -> Vec<Graph> {
+    let files = fs::read_dir(root().join("specs")).expect("a folder of specs");
+    let paths = files.map(|file| file.expect("an entry").path());
+    let specs = paths.filter(|path| path.extension().is_some_and(|it| it == "toml"));
+    specs
+        .map(|path| graph_of(&fs::read_to_string(path).expect("a readable spec")))
+        .collect()
+}
+
+fn bundle(graph: &Graph) -> Bundle {
+    render::bundle(graph, Dialect::Postgres).expect("the templates render")
+}
+
+/// The statements of a bundle that create a routine of the kernel, by the routine's name.
+fn routines(bundle: &Bundle, names: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let statements = bundle.files.iter().flat_map(|file| &file.statements);
+    let routine = |what: &str| {
+        let (kind, name) = what.strip_prefix("create ")?.split_once(' ')?;
+        let (_, name) = name.split_once('.')?;
+        let is_routine = ["function", "procedure"].contains(&kind);
+        (is_routine && names.contains(name)).then(|| name.to_owned())
+    };
+    statements
+        .filter_map(|it| Some((routine(&it.what)?, it.sql.clone())))
+        .collect()
+}
+
+fn names() -> BTreeSet<String> {
+    let files = kernel();
+    let kinds = ["function", "procedure"];
+    let names = files.values().flat_map(|text| created(text, &kinds));
+    names.map(str::to_owned).collect()
+}
+
+fn the_text_of_the_kernel_is_the_same_in_every_spec() {
+    let names = names();
+    let mut first: BTreeMap<String, String> = BTreeMap::new();
+    for graph in specs() {
+        let control = render::control_name(&graph);
+        let routines = routines(&bundle(&graph), &names);
+        assert!(routines.len() > 60, "{control}: {}", routines.len());
+        for (name, sql) in routines {
+            assert!(!sql.contains(&control), "{name} names {control}");
+            let known = first.entry(name.clone()).or_insert_with(|| sql.clone());
+            assert_eq!(*known, sql, "{name} in {control}");
+        }
+    }
+    let missing: Vec<_> = names.iter().filter(|it| !first.contains_key(*it)).collect();
+    // The shipped specs have one worker each.
+    let workers = Path::new("templates/kernel/postgres/features/11_workers.sql");
+    let workers = fs::read_to_string(root().join(workers)).expect("the module of workers");
+    for name in missing {
+        let is_there = created(&workers, &["function"]).any(|it| it == name);
+        assert!(is_there, "no shipped spec installs {name}");
+    }
+}
+
+fn the_kernel_deletes_from_its_own_tables_alone() {
+    let mut own: BTreeSet<String> = BTreeSet::new();
+    for graph in specs() {
+        let bundle = bundle(&graph);
+        let statements = bundle.files.iter().flat_map(|file| &file.statements);
+        let tables = statements.filter_map(|it| it.what.strip_prefix("create table "));
+        own.extend(tables.filter_map(|it| Some(it.split_once('.')?.1.to_owned())));
+    }
+    let files = kernel();
+    own.extend(
+        files
+            .values()
+            .flat_map(|text| created(text, &["table"]))
+            .map(str::to_owned),
+    );
+    let mut deletions = 0;
+    for (path, text) in &files {
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("--").next().unwrap_or_default();
+            let Some((_, after)) = code.split_once("DELETE FROM ") else {
+                continue;
+            };
+            let table = after.split([' ', ';']).next().unwrap_or_default();
+            deletions += 1;
+            let place = format!("{}:{}", path.display(), number + 1);
+            assert!(own.contains(table), "{place}: deletes from {table}");
+        }
+        // What belongs to an application has its schema, or is quoted.
+        assert!(!text.contains("\"public\""), "{}", path.display());
+    }
+    assert!(deletions > 15, "only {deletions} deletions were found");
+}
+
+fn the_bodies_of_the_kernel_are_the_same_in_two_installations() {
+    let graphs = [dolphinscheduler(Shared::Closed), graph_of(EVENTS)];
+    let names: Vec<String> = names().into_iter().collect();
+    let listed = format!("'{}'", names.join("', '"));
+    let installations = [
+        Installation::armed(Dialect::Postgres, &graphs[0]),
+        Installation::of(Dialect::Postgres, SCHEMA, &graphs[1]),
+    ];
+    let mut pairs = installations.into_iter().zip(&graphs);
+    let [one, other] = [(); 2].map(|()| {
+        let (mut installation, graph) = pairs.next().expect("two installations");
+        let bodies = installation.rows(&format!(
+            "SELECT p.proname, md5(p.prosrc)
+             FROM pg_proc AS p
+             WHERE p.pronamespace = '{}'::regnamespace
+               AND p.proname IN ({listed})",
+            render::control_name(graph)
+        ));
+        let bodies = bodies
+            .into_iter()
+            .map(|row| (row[0].clone(), row[1].clone()));
+        bodies.collect::<BTreeMap<_, _>>()
+    });
+    let mut compared = 0;
+    for (name, body) in &one {
+        if let Some(same) = other.get(name) {
+            assert_eq!(body, same, "{name:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 60, "only {compared} routines are in both");
+}

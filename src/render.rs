@@ -317,6 +317,7 @@ const AUDITOR_ROUTINES: &[&str] = &[
 const OPERATOR_ROUTINES: &[&str] = &[
     "run",
     "step",
+    "purge_one",
     "check_caller",
     "run_begin",
     "run_end",
@@ -1737,7 +1738,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
     let (mut auditor_routines, mut operator_routines) = if dialect == Dialect::Postgres {
         (
             routines(AUDITOR_ROUTINES, &["next", "scope"]),
-            routines(OPERATOR_ROUTINES, &["purge"]),
+            routines(OPERATOR_ROUTINES, &[]),
         )
     } else {
         (

@@ -628,102 +628,89 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_in_window({{ rule.time_type }}, {{ rule.time_type }}) IS
     'The families of a window that cannot go. Reads only; timed_step() calls it. [body @body@]';
 
--- {{ rule.name }}_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
---# create function {{ control }}.{{ rule.name }}_purge
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
-RETURNS text
+-- {{ rule.name }}_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
+--# create function {{ control }}.{{ rule.name }}_named
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_run      {{ control }}.run%ROWTYPE;
     v_key      {{ rule.key_type }} := p_key::{{ rule.key_type }};
 {%- if rule.timed.adopts %}
     v_go       {{ rule.key_type }}[] := ARRAY[v_key];
     {{ w::adopted_variables(rule=rule) }}
 {%- endif %}
-    v_rows     bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
     v_deleted  bigint;
 {%- if rule.archives %}
     v_kept     bigint;
 {%- endif %}
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
 BEGIN
-    {{ w::before_purge(control=control, rule=rule) }}
-    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM {{ control }}.take_tables(p_run);
-        PERFORM {{ control }}.look_again(p_run);
-        LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
-        PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_family }} ORDER BY t.{{ rule.key }} FOR UPDATE;
+    PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_family }} ORDER BY t.{{ rule.key }} FOR UPDATE;
 {%- if rule.timed.adopts %}
-        {{ w::adopted(rule=rule) | indent }}
+    {{ w::adopted(rule=rule) }}
 {%- endif %}
-        v_skipped := CASE
-            WHEN NOT EXISTS (
-                SELECT FROM {{ rule.table }} AS t
-                WHERE t.{{ rule.key }} = v_key
+    o_skipped := CASE
+        WHEN NOT EXISTS (
+            SELECT FROM {{ rule.table }} AS t
+            WHERE t.{{ rule.key }} = v_key
 {%- if rule.timed.root_column %}
-                  AND {{ rule.timed.is_root }}
+              AND {{ rule.timed.is_root }}
 {%- endif %}
 {%- for condition in rule.timed.conditions_of_root %}
-                  AND {{ condition }}
+              AND {{ condition }}
 {%- endfor %}
-            ) THEN 'NOT_A_ROOT'
-            WHEN EXISTS (
-                SELECT FROM {{ rule.table }} AS t
-                JOIN {{ control }}.hold AS h ON h.rule = {{ rule.literal }} AND h.key = t.{{ rule.key }}::text
-                WHERE ({{ rule.timed.of_family }})
-                  AND {{ w::holds_now() }}
-            ) THEN 'HELD'
+        ) THEN 'NOT_A_ROOT'
+        WHEN EXISTS (
+            SELECT FROM {{ rule.table }} AS t
+            JOIN {{ control }}.hold AS h ON h.rule = {{ rule.literal }} AND h.key = t.{{ rule.key }}::text
+            WHERE ({{ rule.timed.of_family }})
+              AND {{ w::holds_now() }}
+        ) THEN 'HELD'
 {%- if rule.timed.ended %}
-            WHEN EXISTS (
-                SELECT FROM {{ rule.table }} AS t
-                WHERE ({{ rule.timed.of_family }})
-                  AND t.{{ rule.timed.ended }} IS NULL
-            ) THEN 'NON_FINAL_MEMBER'
+        WHEN EXISTS (
+            SELECT FROM {{ rule.table }} AS t
+            WHERE ({{ rule.timed.of_family }})
+              AND t.{{ rule.timed.ended }} IS NULL
+        ) THEN 'NON_FINAL_MEMBER'
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.of_family %}
 {%- for referrer in member.referrers %}
-            WHEN EXISTS (
-                SELECT FROM {{ member.table }} AS t
-                JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
-                WHERE {{ member.of_family }}
-            ) THEN 'REFERENCED'
+        WHEN EXISTS (
+            SELECT FROM {{ member.table }} AS t
+            JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
+            WHERE {{ member.of_family }}
+        ) THEN 'REFERENCED'
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
-        END;
-        IF v_skipped IS NULL THEN
+    END;
+    IF o_skipped IS NULL THEN
+        o_families := 1;
+        o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
 {%- for member in rule.timed.members %}
 {%- if member.of_family %}
 {%- if member.archive %}
-            {{ w::archived(archive=member.archive, rows="v_deleted", delete=w::delete_where(table=member.table, where=member.of_family)) | indent(prefix="            ") }}
+        {{ w::archived(archive=member.archive, rows="v_deleted", delete=w::delete_where(table=member.table, where=member.of_family)) | indent(prefix="        ") }}
 {%- else %}
-            DELETE FROM {{ member.table }} AS t
-            WHERE {{ member.of_family }};
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        DELETE FROM {{ member.table }} AS t
+        WHERE {{ member.of_family }};
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
 {%- endif %}
-            v_rows[{{ member.position }}] := v_deleted;
+        o_rows[{{ member.position }}] := v_deleted;
 {%- endif %}
 {%- endfor %}
 {%- if rule.archives %}
-            {{ w::fits(control=control, rule=rule) }}
+        {{ w::fits(control=control, rule=rule) }}
 {%- endif %}
-            SET CONSTRAINTS ALL IMMEDIATE;
-        END IF;
-        {{ w::after_purge(control=control, rule=rule) }}
-    {{ w::record_purge(control=control, rule=rule) }}
-    RETURN v_skipped;
+        SET CONSTRAINTS ALL IMMEDIATE;
+    END IF;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_purge
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their {{ rule.end_time_name }}, if the family is{% if rule.timed.ended %} over and{% endif %} unheld. Answers NULL or the reason why it stays. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_named
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_named(bigint, text, timestamptz) IS
+    'Deletes the rows that name this root, whatever their {{ rule.end_time_name }}, if the family is{% if rule.timed.ended %} over and{% endif %} unheld. o_skipped: why it stays. purge_one() calls it. [body @body@]';
 --# become who installs
 RESET ROLE;

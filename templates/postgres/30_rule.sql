@@ -919,6 +919,36 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.key_type }}[], timestamptz, bigint, text, boolean, {{ rule.id_type }}[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
 
+-- {{ rule.name }}_named: deletes one named family through the same batch as a run, in the caller's transaction, unless something speaks against it.
+--# create function {{ control }}.{{ rule.name }}_named
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_keys {{ rule.key_type }}[] := ARRAY(
+        SELECT i.{{ rule.key }}
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.key }} = p_key::{{ rule.key_type }}
+{%- for predicate in rule.candidates %}
+          AND {{ predicate }}
+{%- endfor %}
+    );
+BEGIN
+    IF cardinality(v_keys) = 0 THEN
+        o_skipped := 'NOT_A_ROOT';
+        RETURN;
+    END IF;
+    SELECT b.o_families, b.o_rows, b.o_skip_reasons[1]
+    INTO o_families, o_rows, o_skipped
+    FROM {{ control }}.{{ rule.name }}_batch(p_run, v_keys, p_as_of, NULL, NULL, true, '{}') AS b;
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_named
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_named(bigint, text, timestamptz) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body @body@]';
+
 -- {{ rule.name }}_overdue: what is due at an instant, for metrics.
 --# create function {{ control }}.{{ rule.name }}_overdue
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_overdue(p_as_of timestamptz, p_limit bigint)

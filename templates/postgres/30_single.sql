@@ -248,7 +248,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_below
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_below(bigint, {{ rule.id_type }}[]) IS
-    'Deletes the rows that belong to the given rows of {{ rule.table_name }}, and leaves these to the caller: {{ rule.table_list }}. Answers their number by table. {{ rule.name }}_batch and {{ rule.name }}_purge call it. [body @body@]';
+    'Deletes the rows that belong to the given rows of {{ rule.table_name }}, and leaves these to the caller: {{ rule.table_list }}. Answers their number by table. {{ rule.name }}_batch and {{ rule.name }}_named call it. [body @body@]';
 
 {% endif -%}
 -- {{ rule.name }}_batch: one batch: those of the named rows that go. Has no transaction control.
@@ -466,66 +466,52 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_overdue(timestamptz, bigint) IS
     '{% if rule.single.expiry %}Rows that are due, whether or not they may go, counted up to p_limit by pass{% else %}Rows that are due, whether or not they may go, among the first p_limit of the table{% endif %}, how long ago the oldest time was, and whether these are all. Reads only. [body @body@]';
 
--- {{ rule.name }}_purge: deletes one named row. Answers NULL, or why it stays.
---# create function {{ control }}.{{ rule.name }}_purge
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
-RETURNS text
+-- {{ rule.name }}_named: deletes one named row, in the caller's transaction, unless something speaks against it.
+--# create function {{ control }}.{{ rule.name }}_named
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_run      {{ control }}.run%ROWTYPE;
-    v_judged   record;
-    v_rows     bigint[] := ARRAY[{{ rule.zeros }}]::bigint[];
-    v_deleted  bigint;
+    v_judged  record;
+    v_deleted bigint;
 {%- if rule.archives %}
-    v_kept     bigint;
+    v_kept    bigint;
 {%- endif %}
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
 {%- for key in rule.single.keys %}
     v_{{ key.name }} {{ key.kind }} := {{ key.of_text }};
 {%- endfor %}
 BEGIN
-    {{ w::before_purge(control=control, rule=rule) }}
-    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM {{ control }}.take_tables(p_run);
-        PERFORM {{ control }}.look_again(p_run);
-        LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
-        PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.single.is_named }} FOR UPDATE;
-        SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(0, {% for key in rule.single.keys %}ARRAY[v_{{ key.name }}], {% endfor %}NULL, NULL);
-        v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
-        IF v_skipped IS NULL THEN
+    PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.single.is_named }} FOR UPDATE;
+    SELECT * INTO v_judged FROM {{ control }}.{{ rule.name }}_judge(0, {% for key in rule.single.keys %}ARRAY[v_{{ key.name }}], {% endfor %}NULL, NULL);
+    o_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
+    IF o_skipped IS NULL THEN
+        o_families := 1;
 {%- if rule.single.family %}
-            v_rows := {{ control }}.{{ rule.name }}_below(p_run, ARRAY[v_k1]);
+        o_rows := {{ control }}.{{ rule.name }}_below(p_run, ARRAY[v_k1]);
 {%- endif %}
 {%- if rule.archive %}
-            {{ w::archived(archive=rule.archive, rows="v_deleted", delete=w::delete_named(rule=rule)) | indent(prefix="            ") }}
+        {{ w::archived(archive=rule.archive, rows="v_deleted", delete=w::delete_named(rule=rule)) | indent(prefix="        ") }}
 {%- else %}
-            {{ w::delete_named(rule=rule) | indent(prefix="            ") }};
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        {{ w::delete_named(rule=rule) | indent(prefix="        ") }};
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
 {%- endif %}
-            v_rows{% if rule.single.family %}[{{ rule.steps | length }}] := v_deleted{% else %} := ARRAY[v_deleted]{% endif %};
-            IF v_deleted = 0 THEN
-                RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
-                    USING HINT = '{% if rule.single.orphan %}A trigger or a rule keeps them, or what they name came back this moment.{% else %}A trigger or a rule keeps them.{% endif %}';
-            END IF;
-{%- if rule.archives %}
-            {{ w::fits(control=control, rule=rule) }}
-{%- endif %}
-            SET CONSTRAINTS ALL IMMEDIATE;
+        o_rows[{{ rule.steps | length }}] := v_deleted;
+        IF v_deleted = 0 THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', {{ rule.table_literal }}
+                USING HINT = '{% if rule.single.orphan %}A trigger or a rule keeps them, or what they name came back this moment.{% else %}A trigger or a rule keeps them.{% endif %}';
         END IF;
-        {{ w::after_purge(control=control, rule=rule) }}
-    {{ w::record_purge(control=control, rule=rule) }}
-    RETURN v_skipped;
+{%- if rule.archives %}
+        {{ w::fits(control=control, rule=rule) }}
+{%- endif %}
+        SET CONSTRAINTS ALL IMMEDIATE;
+    END IF;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_purge
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
-    'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. Answers NULL or the reason why it stays. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_named
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_named(bigint, text, timestamptz) IS
+    'Deletes the named row of {{ rule.table_name }}{% if rule.single.family %} with what belongs to it{% endif %}{% if rule.single.expiry %}, whatever its {{ rule.end_time_name }}{% elif rule.single.orphan %} if what it names is gone, however young it is{% else %} if enough rows of its group are newer, however young it is{% endif %}, unless it is held. o_skipped: why it stays. purge_one() calls it. [body @body@]';
 --# become who installs
 RESET ROLE;

@@ -184,81 +184,6 @@ $windrow$;
 --# comment on function {{ control }}.check_key
 COMMENT ON FUNCTION {{ control }}.check_key(text, text) IS
     'Raises 22023 for what cannot be a key of the root table of the rule. [body @body@]';
-{% for rule in rules %}{% if rule.by_end %}
--- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
---# create function {{ control }}.{{ rule.name }}_purge
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      {{ control }}.run%ROWTYPE;
-    v_batch    record;
-    v_keys     {{ rule.key_type }}[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    {{ w::before_purge(control=control, rule=rule) }}
-    v_keys := ARRAY(
-        SELECT i.{{ rule.key }}
-        FROM {{ rule.table }} AS i
-        WHERE i.{{ rule.key }} = p_key::{{ rule.key_type }}
-{%- for predicate in rule.candidates %}
-          AND {{ predicate }}
-{%- endfor %}
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM {{ control }}.take_tables(p_run);
-        PERFORM {{ control }}.look_again(p_run);
-        SELECT * INTO v_batch FROM {{ control }}.{{ rule.name }}_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM {{ control }}.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, {{ rule.literal }}, p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE {{ control }}.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_purge
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body @body@]';
-{% endif %}{% endfor %}
 
 -- purge: named families, now.
 --# create procedure {{ control }}.purge
@@ -285,11 +210,7 @@ BEGIN
     -- No cursor stays open over a COMMIT.
     FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
-            v_reason := CASE
-{%- for rule in rules %}
-                WHEN v_rule OPERATOR(pg_catalog.=) {{ rule.literal }} THEN {{ control }}.{{ rule.name }}_purge(v_run, v_key)
-{%- endfor %}
-            END;
+            v_reason := {{ control }}.purge_one(v_run, v_rule, v_key);
             PERFORM {{ control }}.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN

@@ -93,18 +93,6 @@ EXISTS (
 format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.{{ reason }}, 'no reason given'))
 {%- endmacro paused %}
 
-{#- What a purge of one family looks at first: v_run. -#}
-{% macro before_purge(control, rule) -%}
-SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT {{ control }}.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL {{ control }}.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM {{ control }}.control AS c) OR {{ control }}.rule_paused({{ rule.literal }}) IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-{%- endmacro before_purge %}
-
 {#- What a batch does first in its transaction. -#}
 {% macro begin_batch(control, hidden) -%}
 IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -115,51 +103,6 @@ IF current_setting('transaction_isolation') <> 'read committed' THEN
     -- A hold that is being written waits for this batch, or this batch for it.
     LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
 {%- endmacro begin_batch %}
-
-{#- The end of the block around a purge of one family: what its error means. -#}
-{% macro after_purge(control, rule) -%}
-PERFORM {{ control }}.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO {{ control }}.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, {{ rule.literal }}, p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-{%- endmacro after_purge %}
-
-{#- What a purge of one family writes into the ledger: v_rows by table, or v_skipped. -#}
-{% macro record_purge(control, rule) -%}
-IF v_skipped = 'NOT_A_ROOT' THEN
-        RETURN v_skipped;
-    END IF;
-    IF v_skipped IS NULL THEN
-        UPDATE {{ control }}.run_rule AS r
-        SET families = r.families + 1,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-    ELSE
-        PERFORM {{ control }}.record_skips(p_run, {{ rule.literal }}, ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-{%- endmacro record_purge %}
 
 {#- The place of the last root of a group that stays. A small group has no such one. -#}
 {% macro last_that_stays(rule, newest, same, lock="") -%}

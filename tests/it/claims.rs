@@ -721,7 +721,7 @@ fn a_login_without_rights_blocks_no_run() -> Result<()> {
     admin.batch_execute(&format!("CALL {W}.arm(); CREATE ROLE nick LOGIN"))?;
     let class = rig::texts(
         &mut admin,
-        &format!("SELECT (regexp_match(prosrc, 'pg_try_advisory_lock\\((\\d+)'))[1] FROM pg_proc WHERE proname = 'take_lock' AND pronamespace = '{W}'::regnamespace"),
+        &format!("SELECT lock_class::text FROM {W}.spec"),
     )?
     .remove(0);
     let mut nick = Client::connect(&server.url("ds", "nick"), NoTls)?;

@@ -198,7 +198,9 @@ fn no_path_leads_under_the_minimum() -> Result<()> {
     );
     // A run is no purge, and a closed run takes nothing more; the ledger of another session's run is not hers to close.
     rig::refused(
-        olga.batch_execute(&format!("SELECT {W}.workflow_instances_purge({run}, '1')")),
+        olga.batch_execute(&format!(
+            "SELECT {W}.purge_one({run}, 'workflow_instances', '1')"
+        )),
         "55000",
     )?;
     olga.batch_execute(&format!("SELECT {W}.run_end({run}, ARRAY['nothing left'])"))?;
@@ -258,7 +260,7 @@ fn an_auditor_reads_and_nobody_does_nothing() -> Result<()> {
             "SELECT W.run_end(1, '{}')",
             "SELECT W.purge_begin('{}')",
             "SELECT W.step(1, 'workflow_instances')",
-            "SELECT W.workflow_instances_purge(1, '1')",
+            "SELECT W.purge_one(1, 'workflow_instances', '1')",
         ],
     )?;
     let mut nick = database.connect_as("nick")?;
@@ -309,7 +311,7 @@ fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
         &mut admin,
         &format!(
             "SELECT proname FROM pg_proc WHERE pronamespace = '{W}'::regnamespace AND prosecdef
-             AND NOT coalesce(array_to_string(proconfig, ',') LIKE '%search_path=pg_catalog, pg_temp%', false)"
+             AND NOT coalesce(proconfig && ARRAY['search_path=pg_catalog, pg_temp', 'search_path={W}, pg_catalog, pg_temp'], false)"
         ),
     )?;
     ensure!(

@@ -473,6 +473,31 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that asset_event_judge lets go: asset_alias_asset_event, asset_event. No transaction control, so it can be rolled back; asset_event_step calls it. [body 686155391f64]';
 
+-- asset_event_named: deletes one named family through the same batch as a run, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_keys integer[] := ARRAY(
+        SELECT i."id"
+        FROM "public"."asset_event" AS i
+        WHERE i."id" = p_key::integer
+    );
+BEGIN
+    IF cardinality(v_keys) = 0 THEN
+        o_skipped := 'NOT_A_ROOT';
+        RETURN;
+    END IF;
+    SELECT b.o_families, b.o_rows, b.o_skip_reasons[1]
+    INTO o_families, o_rows, o_skipped
+    FROM windrow_airflow_3.asset_event_batch(p_run, v_keys, p_as_of, NULL, NULL, true, '{}') AS b;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.asset_event_named(bigint, text, timestamptz) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 3a69a6407b7a]';
+
 -- asset_event_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_overdue(p_as_of timestamptz, p_limit bigint)
 RETURNS TABLE (families bigint, age interval, complete boolean)

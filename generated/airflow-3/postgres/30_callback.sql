@@ -211,7 +211,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_below(bigint, uuid[]) IS
-    'Deletes the rows that belong to the given rows of callback, and leaves these to the caller: deadline, callback. Answers their number by table. callback_batch and callback_purge call it. [body ba33980dc6a2]';
+    'Deletes the rows that belong to the given rows of callback, and leaves these to the caller: deadline, callback. Answers their number by table. callback_batch and callback_named call it. [body ba33980dc6a2]';
 
 -- callback_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_batch(
@@ -352,99 +352,43 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_overdue(timestamptz, bigint) IS
     'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body bc5269a4dceb]';
 
--- callback_purge: deletes one named row. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_purge(p_run bigint, p_key text)
-RETURNS text
+-- callback_named: deletes one named row, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
-    v_judged   record;
-    v_rows     bigint[] := ARRAY[0, 0]::bigint[];
-    v_deleted  bigint;
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
+    v_judged  record;
+    v_deleted bigint;
     v_k1 uuid := p_key::uuid;
 BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('callback') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('callback', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-        PERFORM FROM "public"."callback" AS t WHERE t."id" = v_k1 FOR UPDATE;
-        SELECT * INTO v_judged FROM windrow_airflow_3.callback_judge(0, ARRAY[v_k1], NULL, NULL);
-        v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
-        IF v_skipped IS NULL THEN
-            v_rows := windrow_airflow_3.callback_below(p_run, ARRAY[v_k1]);
-            DELETE FROM "public"."callback" AS t
-            WHERE t."id" = v_k1
-              AND (
-                  t."id" IS NOT NULL
-                  AND NOT EXISTS (
-                      SELECT FROM "public"."deadline" AS p1
-                      WHERE p1."callback_id" = t."id"
-                  )
-              );
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[2] := v_deleted;
-            IF v_deleted = 0 THEN
-                RAISE EXCEPTION 'rows of % could not be deleted', 'callback'
-                    USING HINT = 'A trigger or a rule keeps them, or what they name came back this moment.';
-            END IF;
-            SET CONSTRAINTS ALL IMMEDIATE;
+    PERFORM FROM "public"."callback" AS t WHERE t."id" = v_k1 FOR UPDATE;
+    SELECT * INTO v_judged FROM windrow_airflow_3.callback_judge(0, ARRAY[v_k1], NULL, NULL);
+    o_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
+    IF o_skipped IS NULL THEN
+        o_families := 1;
+        o_rows := windrow_airflow_3.callback_below(p_run, ARRAY[v_k1]);
+        DELETE FROM "public"."callback" AS t
+        WHERE t."id" = v_k1
+          AND (
+              t."id" IS NOT NULL
+              AND NOT EXISTS (
+                  SELECT FROM "public"."deadline" AS p1
+                  WHERE p1."callback_id" = t."id"
+              )
+          );
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[2] := v_deleted;
+        IF v_deleted = 0 THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'callback'
+                USING HINT = 'A trigger or a rule keeps them, or what they name came back this moment.';
         END IF;
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'callback', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped = 'NOT_A_ROOT' THEN
-        RETURN v_skipped;
+        SET CONSTRAINTS ALL IMMEDIATE;
     END IF;
-    IF v_skipped IS NULL THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET families = r.families + 1,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'callback';
-    ELSE
-        PERFORM windrow_airflow_3.record_skips(p_run, 'callback', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.callback_purge(bigint, text) IS
-    'Deletes the named row of callback with what belongs to it if what it names is gone, however young it is, unless it is held. Answers NULL or the reason why it stays. [body f79d5ff3e80f]';
+COMMENT ON FUNCTION windrow_airflow_3.callback_named(bigint, text, timestamptz) IS
+    'Deletes the named row of callback with what belongs to it if what it names is gone, however young it is, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 4fe6aca4a7ea]';
 RESET ROLE;

@@ -603,6 +603,31 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_batch(bigint, uuid[], timestamptz, bigint, text, boolean, uuid[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that dag_version_judge lets go: dag_code, deadline_alert, serialized_dag, dag_version. No transaction control, so it can be rolled back; dag_version_step calls it. [body b6a2d004fa86]';
 
+-- dag_version_named: deletes one named family through the same batch as a run, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_keys uuid[] := ARRAY(
+        SELECT i."id"
+        FROM "public"."dag_version" AS i
+        WHERE i."id" = p_key::uuid
+    );
+BEGIN
+    IF cardinality(v_keys) = 0 THEN
+        o_skipped := 'NOT_A_ROOT';
+        RETURN;
+    END IF;
+    SELECT b.o_families, b.o_rows, b.o_skip_reasons[1]
+    INTO o_families, o_rows, o_skipped
+    FROM windrow_airflow_3.dag_version_batch(p_run, v_keys, p_as_of, NULL, NULL, true, '{}') AS b;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_version_named(bigint, text, timestamptz) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body e8877c838389]';
+
 -- dag_version_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_overdue(p_as_of timestamptz, p_limit bigint)
 RETURNS TABLE (families bigint, age interval, complete boolean)

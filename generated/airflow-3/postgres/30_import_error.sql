@@ -323,96 +323,41 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_in_window(timestamptz, timestamptz) IS
     'The families of a window that cannot go. Reads only; timed_step() calls it. [body 3eceda1bdeeb]';
 
--- import_error_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_purge(p_run bigint, p_key text)
-RETURNS text
+-- import_error_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
     v_key      integer := p_key::integer;
-    v_rows     bigint[] := ARRAY[0]::bigint[];
     v_deleted  bigint;
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
 BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('import_error') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('import_error', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-        PERFORM FROM "public"."import_error" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
-        v_skipped := CASE
-            WHEN NOT EXISTS (
-                SELECT FROM "public"."import_error" AS t
-                WHERE t."id" = v_key
-            ) THEN 'NOT_A_ROOT'
-            WHEN EXISTS (
-                SELECT FROM "public"."import_error" AS t
-                JOIN windrow_airflow_3.hold AS h ON h.rule = 'import_error' AND h.key = t."id"::text
-                WHERE (t."id" = v_key)
-                  AND (h.until IS NULL OR h.until > clock_timestamp())
-            ) THEN 'HELD'
-        END;
-        IF v_skipped IS NULL THEN
-            DELETE FROM "public"."import_error" AS t
-            WHERE t."id" = v_key;
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[1] := v_deleted;
-            SET CONSTRAINTS ALL IMMEDIATE;
-        END IF;
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'import_error', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
+    PERFORM FROM "public"."import_error" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
+    o_skipped := CASE
+        WHEN NOT EXISTS (
+            SELECT FROM "public"."import_error" AS t
+            WHERE t."id" = v_key
+        ) THEN 'NOT_A_ROOT'
+        WHEN EXISTS (
+            SELECT FROM "public"."import_error" AS t
+            JOIN windrow_airflow_3.hold AS h ON h.rule = 'import_error' AND h.key = t."id"::text
+            WHERE (t."id" = v_key)
+              AND (h.until IS NULL OR h.until > clock_timestamp())
+        ) THEN 'HELD'
     END;
-    IF v_skipped = 'NOT_A_ROOT' THEN
-        RETURN v_skipped;
+    IF o_skipped IS NULL THEN
+        o_families := 1;
+        o_rows := ARRAY[0]::bigint[];
+        DELETE FROM "public"."import_error" AS t
+        WHERE t."id" = v_key;
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[1] := v_deleted;
+        SET CONSTRAINTS ALL IMMEDIATE;
     END IF;
-    IF v_skipped IS NULL THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET families = r.families + 1,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'import_error';
-    ELSE
-        PERFORM windrow_airflow_3.record_skips(p_run, 'import_error', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.import_error_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their timestamp, if the family is unheld. Answers NULL or the reason why it stays. [body 28334e35760a]';
+COMMENT ON FUNCTION windrow_airflow_3.import_error_named(bigint, text, timestamptz) IS
+    'Deletes the rows that name this root, whatever their timestamp, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body cab4a587d761]';
 RESET ROLE;

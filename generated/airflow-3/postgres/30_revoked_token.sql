@@ -238,91 +238,35 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_overdue(timestamptz, bigint) IS
     'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body 05796c10aca3]';
 
--- revoked_token_purge: deletes one named row. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_purge(p_run bigint, p_key text)
-RETURNS text
+-- revoked_token_named: deletes one named row, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
-    v_judged   record;
-    v_rows     bigint[] := ARRAY[0]::bigint[];
-    v_deleted  bigint;
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
+    v_judged  record;
+    v_deleted bigint;
     v_k1 text := p_key::text;
 BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('revoked_token') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('revoked_token', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-        PERFORM FROM "public"."revoked_token" AS t WHERE t."jti" = v_k1 FOR UPDATE;
-        SELECT * INTO v_judged FROM windrow_airflow_3.revoked_token_judge(0, ARRAY[v_k1], NULL, NULL);
-        v_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
-        IF v_skipped IS NULL THEN
-            DELETE FROM "public"."revoked_token" AS t
-            WHERE t."jti" = v_k1;
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows := ARRAY[v_deleted];
-            IF v_deleted = 0 THEN
-                RAISE EXCEPTION 'rows of % could not be deleted', 'revoked_token'
-                    USING HINT = 'A trigger or a rule keeps them.';
-            END IF;
-            SET CONSTRAINTS ALL IMMEDIATE;
+    PERFORM FROM "public"."revoked_token" AS t WHERE t."jti" = v_k1 FOR UPDATE;
+    SELECT * INTO v_judged FROM windrow_airflow_3.revoked_token_judge(0, ARRAY[v_k1], NULL, NULL);
+    o_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
+    IF o_skipped IS NULL THEN
+        o_families := 1;
+        DELETE FROM "public"."revoked_token" AS t
+        WHERE t."jti" = v_k1;
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[1] := v_deleted;
+        IF v_deleted = 0 THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', 'revoked_token'
+                USING HINT = 'A trigger or a rule keeps them.';
         END IF;
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'revoked_token', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped = 'NOT_A_ROOT' THEN
-        RETURN v_skipped;
+        SET CONSTRAINTS ALL IMMEDIATE;
     END IF;
-    IF v_skipped IS NULL THEN
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET families = r.families + 1,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'revoked_token';
-    ELSE
-        PERFORM windrow_airflow_3.record_skips(p_run, 'revoked_token', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_purge(bigint, text) IS
-    'Deletes the named row of revoked_token, whatever its exp, unless it is held. Answers NULL or the reason why it stays. [body 30cdb99ba482]';
+COMMENT ON FUNCTION windrow_airflow_3.revoked_token_named(bigint, text, timestamptz) IS
+    'Deletes the named row of revoked_token, whatever its exp, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 510a4a849506]';
 RESET ROLE;

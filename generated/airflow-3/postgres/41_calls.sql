@@ -299,234 +299,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.check_key(text, text) IS
     'Raises 22023 for what cannot be a key of the root table of the rule. [body 7a6bf4ea712f]';
 
--- dag_runs_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
-    v_batch    record;
-    v_keys     integer[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('dag_runs') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id"
-        FROM "public"."dag_run" AS i
-        WHERE i."id" = p_key::integer
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('dag_runs', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_airflow_3.dag_runs_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'dag_runs', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'dag_runs';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_airflow_3.record_skips(p_run, 'dag_runs', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_runs_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body b9fbebcc12ba]';
-
--- asset_event_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
-    v_batch    record;
-    v_keys     integer[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('asset_event') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id"
-        FROM "public"."asset_event" AS i
-        WHERE i."id" = p_key::integer
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('asset_event', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_airflow_3.asset_event_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'asset_event', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'asset_event';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_airflow_3.record_skips(p_run, 'asset_event', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.asset_event_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body cb8a9e4b3b97]';
-
--- dag_version_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_airflow_3.run%ROWTYPE;
-    v_batch    record;
-    v_keys     uuid[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_airflow_3.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_airflow_3.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_airflow_3.control AS c) OR windrow_airflow_3.rule_paused('dag_version') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id"
-        FROM "public"."dag_version" AS i
-        WHERE i."id" = p_key::uuid
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_airflow_3.setting_of('dag_version', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_airflow_3.take_tables(p_run);
-        PERFORM windrow_airflow_3.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_airflow_3.dag_version_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_airflow_3.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_airflow_3.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'dag_version', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_airflow_3.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'dag_version';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_airflow_3.record_skips(p_run, 'dag_version', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_version_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 839d6cf04d55]';
-
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_airflow_3.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
@@ -551,21 +323,7 @@ BEGIN
     -- No cursor stays open over a COMMIT.
     FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
-            v_reason := CASE
-                WHEN v_rule OPERATOR(pg_catalog.=) 'dag_runs' THEN windrow_airflow_3.dag_runs_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'tries' THEN windrow_airflow_3.tries_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'task_state' THEN windrow_airflow_3.task_state_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'asset_state' THEN windrow_airflow_3.asset_state_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'revoked_token' THEN windrow_airflow_3.revoked_token_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'log' THEN windrow_airflow_3.log_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'import_error' THEN windrow_airflow_3.import_error_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'job' THEN windrow_airflow_3.job_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'connection_test_request' THEN windrow_airflow_3.connection_test_request_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'callback' THEN windrow_airflow_3.callback_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'partition_log' THEN windrow_airflow_3.partition_log_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'asset_event' THEN windrow_airflow_3.asset_event_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'dag_version' THEN windrow_airflow_3.dag_version_purge(v_run, v_key)
-            END;
+            v_reason := windrow_airflow_3.purge_one(v_run, v_rule, v_key);
             PERFORM windrow_airflow_3.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
@@ -595,7 +353,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_airflow_3.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body e5ebad60ebbf]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_airflow_3.purge(''{"key": [17]}''); [body 972229c55d28]';
 
 -- orphans: rows whose parent is not there, by edge. Reads whole tables.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.orphans()
@@ -1036,26 +794,26 @@ BEGIN
             ('asset_event_batch'),
             ('asset_event_judge'),
             ('asset_event_kept'),
+            ('asset_event_named'),
             ('asset_event_next'),
             ('asset_event_overdue'),
-            ('asset_event_purge'),
             ('asset_event_rows'),
             ('asset_event_scope'),
             ('asset_event_undated'),
             ('asset_state_batch'),
             ('asset_state_cutoff'),
             ('asset_state_judge'),
+            ('asset_state_named'),
             ('asset_state_next'),
             ('asset_state_overdue'),
-            ('asset_state_purge'),
             ('begin_step'),
             ('callback_batch'),
             ('callback_below'),
             ('callback_cutoff'),
             ('callback_judge'),
+            ('callback_named'),
             ('callback_next'),
             ('callback_overdue'),
-            ('callback_purge'),
             ('callback_rows'),
             ('catalog_now'),
             ('check_caller'),
@@ -1071,8 +829,8 @@ BEGIN
             ('connection_test_request_cutoff'),
             ('connection_test_request_in_window'),
             ('connection_test_request_keep'),
+            ('connection_test_request_named'),
             ('connection_test_request_overdue'),
-            ('connection_test_request_purge'),
             ('connection_test_request_strays'),
             ('connection_test_request_undated'),
             ('connection_test_request_window'),
@@ -1080,9 +838,9 @@ BEGIN
             ('dag_runs_age_of'),
             ('dag_runs_batch'),
             ('dag_runs_judge'),
+            ('dag_runs_named'),
             ('dag_runs_next'),
             ('dag_runs_overdue'),
-            ('dag_runs_purge'),
             ('dag_runs_rows'),
             ('dag_runs_scope'),
             ('dag_runs_undated'),
@@ -1091,9 +849,9 @@ BEGIN
             ('dag_version_batch'),
             ('dag_version_judge'),
             ('dag_version_kept'),
+            ('dag_version_named'),
             ('dag_version_next'),
             ('dag_version_overdue'),
-            ('dag_version_purge'),
             ('dag_version_rows'),
             ('dag_version_scope'),
             ('dag_version_undated'),
@@ -1117,8 +875,8 @@ BEGIN
             ('import_error_cutoff'),
             ('import_error_in_window'),
             ('import_error_keep'),
+            ('import_error_named'),
             ('import_error_overdue'),
-            ('import_error_purge'),
             ('import_error_strays'),
             ('import_error_undated'),
             ('import_error_window'),
@@ -1134,8 +892,8 @@ BEGIN
             ('job_cutoff'),
             ('job_in_window'),
             ('job_keep'),
+            ('job_named'),
             ('job_overdue'),
-            ('job_purge'),
             ('job_strays'),
             ('job_undated'),
             ('job_window'),
@@ -1148,8 +906,8 @@ BEGIN
             ('log_cutoff'),
             ('log_in_window'),
             ('log_keep'),
+            ('log_named'),
             ('log_overdue'),
-            ('log_purge'),
             ('log_strays'),
             ('log_undated'),
             ('log_window'),
@@ -1165,9 +923,9 @@ BEGIN
             ('partition_log_batch'),
             ('partition_log_cutoff'),
             ('partition_log_judge'),
+            ('partition_log_named'),
             ('partition_log_next'),
             ('partition_log_overdue'),
-            ('partition_log_purge'),
             ('pause'),
             ('pause_rule'),
             ('preview'),
@@ -1176,6 +934,7 @@ BEGIN
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
+            ('purge_one'),
             ('reap'),
             ('record_failure'),
             ('record_forced_install'),
@@ -1189,9 +948,9 @@ BEGIN
             ('resume_rule'),
             ('revoked_token_batch'),
             ('revoked_token_judge'),
+            ('revoked_token_named'),
             ('revoked_token_next'),
             ('revoked_token_overdue'),
-            ('revoked_token_purge'),
             ('routine_of'),
             ('row_of_key'),
             ('rule_paused'),
@@ -1222,18 +981,18 @@ BEGIN
             ('tally_up'),
             ('task_state_batch'),
             ('task_state_judge'),
+            ('task_state_named'),
             ('task_state_next'),
             ('task_state_overdue'),
-            ('task_state_purge'),
             ('throttle'),
             ('timed_preview'),
             ('timed_step'),
             ('tries_batch'),
             ('tries_below'),
             ('tries_judge'),
+            ('tries_named'),
             ('tries_next'),
             ('tries_overdue'),
-            ('tries_purge'),
             ('tries_rows'),
             ('tries_unranked'),
             ('unaccounted'),
@@ -1507,7 +1266,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'dag_runs_next', 'dag_runs_scope', 'tries_overdue', 'task_state_overdue', 'asset_state_overdue', 'revoked_token_overdue', 'log_overdue', 'import_error_overdue', 'job_overdue', 'connection_test_request_overdue', 'callback_overdue', 'partition_log_overdue', 'asset_event_next', 'asset_event_scope', 'dag_version_next', 'dag_version_scope')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_purge', 'tries_purge', 'task_state_purge', 'asset_state_purge', 'revoked_token_purge', 'log_purge', 'import_error_purge', 'job_purge', 'connection_test_request_purge', 'callback_purge', 'partition_log_purge', 'asset_event_purge', 'dag_version_purge')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_airflow_3_operator' AND p.proname IN ('run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact')
                   )
                 UNION ALL
                 SELECT
@@ -1522,7 +1281,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'dag_runs_next', 'dag_runs_scope', 'tries_overdue', 'task_state_overdue', 'asset_state_overdue', 'revoked_token_overdue', 'log_overdue', 'import_error_overdue', 'job_overdue', 'connection_test_request_overdue', 'callback_overdue', 'partition_log_overdue', 'asset_event_next', 'asset_event_scope', 'dag_version_next', 'dag_version_scope']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_airflow_3_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'dag_runs_purge', 'tries_purge', 'task_state_purge', 'asset_state_purge', 'revoked_token_purge', 'log_purge', 'import_error_purge', 'job_purge', 'connection_test_request_purge', 'callback_purge', 'partition_log_purge', 'asset_event_purge', 'dag_version_purge']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_airflow_3'
                   AND NOT EXISTS (
@@ -1698,5 +1457,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 35d4047370ce]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_airflow_3.verify(); [body 6d77bbece54c]';
 RESET ROLE;

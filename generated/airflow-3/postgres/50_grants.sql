@@ -158,6 +158,7 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_version_next TO windrow_airflow_3
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_version_scope TO windrow_airflow_3_auditor;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.step TO windrow_airflow_3_operator;
+GRANT EXECUTE ON ROUTINE windrow_airflow_3.purge_one TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.check_caller TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_begin TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.run_end TO windrow_airflow_3_operator;
@@ -183,19 +184,6 @@ GRANT EXECUTE ON ROUTINE windrow_airflow_3.set_windows TO windrow_airflow_3_oper
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.claim_artifacts TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.named_artifacts TO windrow_airflow_3_operator;
 GRANT EXECUTE ON ROUTINE windrow_airflow_3.finish_artifact TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_runs_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.tries_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.task_state_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.asset_state_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.revoked_token_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.log_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.import_error_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.job_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.connection_test_request_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.callback_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.partition_log_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.asset_event_purge TO windrow_airflow_3_operator;
-GRANT EXECUTE ON ROUTINE windrow_airflow_3.dag_version_purge TO windrow_airflow_3_operator;
 -- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
 DO $windrow$
 DECLARE

@@ -112,6 +112,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_next TO windrow_c
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_scope TO windrow_camunda7_cases_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.step TO windrow_camunda7_cases_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.purge_one TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.check_caller TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_begin TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.run_end TO windrow_camunda7_cases_operator;
@@ -137,7 +138,6 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.set_windows TO windrow_camunda7_
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.claim_artifacts TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.named_artifacts TO windrow_camunda7_cases_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.finish_artifact TO windrow_camunda7_cases_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_cases.case_instances_purge TO windrow_camunda7_cases_operator;
 -- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
 DO $windrow$
 DECLARE

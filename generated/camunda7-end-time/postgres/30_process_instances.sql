@@ -1311,6 +1311,31 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: act_hi_actinst, act_ge_bytearray, act_hi_attachment, act_hi_comment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_ext_task_log, act_hi_incident, act_hi_job_log, act_hi_op_log, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_ru_authorization, act_hi_procinst. No transaction control, so it can be rolled back; process_instances_step calls it. [body d1b15270e64b]';
 
+-- process_instances_named: deletes one named family through the same batch as a run, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_keys text[] := ARRAY(
+        SELECT i."id_"
+        FROM "public"."act_hi_procinst" AS i
+        WHERE i."id_" = p_key::text
+    );
+BEGIN
+    IF cardinality(v_keys) = 0 THEN
+        o_skipped := 'NOT_A_ROOT';
+        RETURN;
+    END IF;
+    SELECT b.o_families, b.o_rows, b.o_skip_reasons[1]
+    INTO o_families, o_rows, o_skipped
+    FROM windrow_camunda7_end_time.process_instances_batch(p_run, v_keys, p_as_of, NULL, NULL, true, '{}') AS b;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_named(bigint, text, timestamptz) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body c10b9ac6c9d9]';
+
 -- process_instances_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_overdue(p_as_of timestamptz, p_limit bigint)
 RETURNS TABLE (families bigint, age interval, complete boolean)

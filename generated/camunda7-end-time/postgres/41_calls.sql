@@ -207,390 +207,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.check_key(text, text) IS
     'Raises 22023 for what cannot be a key of the root table of the rule. [body 376eae14dd40]';
 
--- process_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7_end_time.run%ROWTYPE;
-    v_batch    record;
-    v_keys     text[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('process_instances') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id_"
-        FROM "public"."act_hi_procinst" AS i
-        WHERE i."id_" = p_key::text
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('process_instances', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_camunda7_end_time.take_tables(p_run);
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_camunda7_end_time.process_instances_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'process_instances', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_camunda7_end_time.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'process_instances';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'process_instances', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 8211221a778e]';
-
--- case_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7_end_time.run%ROWTYPE;
-    v_batch    record;
-    v_keys     text[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('case_instances') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id_"
-        FROM "public"."act_hi_caseinst" AS i
-        WHERE i."id_" = p_key::text
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('case_instances', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_camunda7_end_time.take_tables(p_run);
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_camunda7_end_time.case_instances_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'case_instances', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_camunda7_end_time.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'case_instances';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'case_instances', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body c70ee4e1f052]';
-
--- decisions_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7_end_time.run%ROWTYPE;
-    v_batch    record;
-    v_keys     text[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('decisions') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id_"
-        FROM "public"."act_hi_decinst" AS i
-        WHERE i."id_" = p_key::text
-          AND i."proc_inst_id_" IS NULL
-          AND i."case_inst_id_" IS NULL
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('decisions', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_camunda7_end_time.take_tables(p_run);
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_camunda7_end_time.decisions_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'decisions', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_camunda7_end_time.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'decisions';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'decisions', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 16377ab48889]';
-
--- batches_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7_end_time.run%ROWTYPE;
-    v_batch    record;
-    v_keys     text[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('batches') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id_"
-        FROM "public"."act_hi_batch" AS i
-        WHERE i."id_" = p_key::text
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('batches', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_camunda7_end_time.take_tables(p_run);
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_camunda7_end_time.batches_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'batches', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_camunda7_end_time.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'batches';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'batches', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.batches_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body ff3535fe439e]';
-
--- cleanup_log_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7_end_time.run%ROWTYPE;
-    v_batch    record;
-    v_keys     text[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7_end_time.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7_end_time.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7_end_time.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7_end_time.control AS c) OR windrow_camunda7_end_time.rule_paused('cleanup_log') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id_"
-        FROM "public"."act_hi_job_log" AS i
-        WHERE i."id_" = p_key::text
-          AND i."job_def_type_" = 'history-cleanup'
-          AND i."process_instance_id_" IS NULL
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_camunda7_end_time.setting_of('cleanup_log', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_camunda7_end_time.take_tables(p_run);
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_camunda7_end_time.cleanup_log_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_camunda7_end_time.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_camunda7_end_time.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'cleanup_log', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_camunda7_end_time.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'cleanup_log';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_camunda7_end_time.record_skips(p_run, 'cleanup_log', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 041e35417f1a]';
-
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_camunda7_end_time.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
@@ -615,14 +231,7 @@ BEGIN
     -- No cursor stays open over a COMMIT.
     FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
-            v_reason := CASE
-                WHEN v_rule OPERATOR(pg_catalog.=) 'process_instances' THEN windrow_camunda7_end_time.process_instances_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'case_instances' THEN windrow_camunda7_end_time.case_instances_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'decisions' THEN windrow_camunda7_end_time.decisions_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'batches' THEN windrow_camunda7_end_time.batches_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'cleanup_log' THEN windrow_camunda7_end_time.cleanup_log_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7_end_time.task_metrics_purge(v_run, v_key)
-            END;
+            v_reason := windrow_camunda7_end_time.purge_one(v_run, v_rule, v_key);
             PERFORM windrow_camunda7_end_time.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
@@ -652,7 +261,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7_end_time.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body b5c4b7a2ddc6]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7_end_time.purge(''{"key": [17]}''); [body b7805963b8ff]';
 
 -- orphans: rows whose parent is not there, by edge. Reads whole tables.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.orphans()
@@ -982,9 +591,9 @@ BEGIN
             ('batches_batch'),
             ('batches_judge'),
             ('batches_kept'),
+            ('batches_named'),
             ('batches_next'),
             ('batches_overdue'),
-            ('batches_purge'),
             ('batches_rows'),
             ('batches_scope'),
             ('batches_undated'),
@@ -993,9 +602,9 @@ BEGIN
             ('case_instances_batch'),
             ('case_instances_judge'),
             ('case_instances_kept'),
+            ('case_instances_named'),
             ('case_instances_next'),
             ('case_instances_overdue'),
-            ('case_instances_purge'),
             ('case_instances_rows'),
             ('case_instances_scope'),
             ('case_instances_undated'),
@@ -1012,9 +621,9 @@ BEGIN
             ('cleanup_log_batch'),
             ('cleanup_log_judge'),
             ('cleanup_log_kept'),
+            ('cleanup_log_named'),
             ('cleanup_log_next'),
             ('cleanup_log_overdue'),
-            ('cleanup_log_purge'),
             ('cleanup_log_rows'),
             ('cleanup_log_scope'),
             ('cleanup_log_undated'),
@@ -1023,9 +632,9 @@ BEGIN
             ('decisions_batch'),
             ('decisions_judge'),
             ('decisions_kept'),
+            ('decisions_named'),
             ('decisions_next'),
             ('decisions_overdue'),
-            ('decisions_purge'),
             ('decisions_rows'),
             ('decisions_scope'),
             ('decisions_undated'),
@@ -1069,9 +678,9 @@ BEGIN
             ('process_instances_batch'),
             ('process_instances_judge'),
             ('process_instances_kept'),
+            ('process_instances_named'),
             ('process_instances_next'),
             ('process_instances_overdue'),
-            ('process_instances_purge'),
             ('process_instances_rows'),
             ('process_instances_scope'),
             ('process_instances_undated'),
@@ -1080,6 +689,7 @@ BEGIN
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
+            ('purge_one'),
             ('reap'),
             ('record_failure'),
             ('record_forced_install'),
@@ -1122,8 +732,8 @@ BEGIN
             ('task_metrics_cutoff'),
             ('task_metrics_in_window'),
             ('task_metrics_keep'),
+            ('task_metrics_named'),
             ('task_metrics_overdue'),
-            ('task_metrics_purge'),
             ('task_metrics_strays'),
             ('task_metrics_undated'),
             ('task_metrics_window'),
@@ -1368,7 +978,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope', 'case_instances_next', 'case_instances_scope', 'decisions_next', 'decisions_scope', 'batches_next', 'batches_scope', 'cleanup_log_next', 'cleanup_log_scope', 'task_metrics_overdue')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_purge', 'case_instances_purge', 'decisions_purge', 'batches_purge', 'cleanup_log_purge', 'task_metrics_purge')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_end_time_operator' AND p.proname IN ('run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact')
                   )
                 UNION ALL
                 SELECT
@@ -1383,7 +993,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'process_instances_next', 'process_instances_scope', 'case_instances_next', 'case_instances_scope', 'decisions_next', 'decisions_scope', 'batches_next', 'batches_scope', 'cleanup_log_next', 'cleanup_log_scope', 'task_metrics_overdue']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_camunda7_end_time_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'process_instances_purge', 'case_instances_purge', 'decisions_purge', 'batches_purge', 'cleanup_log_purge', 'task_metrics_purge']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_camunda7_end_time'
                   AND NOT EXISTS (
@@ -1552,5 +1162,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 05b8b7e50fba]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7_end_time.verify(); [body 6cad2d57823c]';
 RESET ROLE;

@@ -139,6 +139,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_scope TO windrow_
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_overdue TO windrow_camunda7_end_time_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.step TO windrow_camunda7_end_time_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.purge_one TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.check_caller TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_begin TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.run_end TO windrow_camunda7_end_time_operator;
@@ -164,12 +165,6 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.set_windows TO windrow_camund
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.claim_artifacts TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.named_artifacts TO windrow_camunda7_end_time_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.finish_artifact TO windrow_camunda7_end_time_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.process_instances_purge TO windrow_camunda7_end_time_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.case_instances_purge TO windrow_camunda7_end_time_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.decisions_purge TO windrow_camunda7_end_time_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.batches_purge TO windrow_camunda7_end_time_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.cleanup_log_purge TO windrow_camunda7_end_time_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7_end_time.task_metrics_purge TO windrow_camunda7_end_time_operator;
 -- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
 DO $windrow$
 DECLARE

@@ -2225,16 +2225,14 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_in_window(timestamp, timestamp) IS
     'The families of a window that cannot go. Reads only; timed_step() calls it. [body 74c44073a87a]';
 
--- history_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_purge(p_run bigint, p_key text)
-RETURNS text
+-- history_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_run      windrow_camunda7.run%ROWTYPE;
     v_key      text := p_key::text;
     v_go       text[] := ARRAY[v_key];
     v_all text[];  -- the instances of the families
@@ -2243,244 +2241,191 @@ DECLARE
     v_between_3 text[] := '{}';  -- their rows of act_hi_taskinst
     v_between_14 text[] := '{}';  -- their rows of act_hi_decinst
     v_adopted_15 text[] := '{}';  -- what these name in act_ge_bytearray
-    v_rows     bigint[] := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
     v_deleted  bigint;
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
 BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7.purge() opens one.';
+    PERFORM FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = v_key OR t."id_" = v_key ORDER BY t."id_" FOR UPDATE;
+    -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
+    SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
+    INTO v_all, v_old
+    FROM "public"."act_hi_procinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
+    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
+    v_lost := ARRAY[
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        NULL,
+        NULL,
+        NULL,
+        NULL
+    ];
+    IF v_lost[2] THEN
+        v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
     END IF;
-    IF (SELECT c.paused FROM windrow_camunda7.control AS c) OR windrow_camunda7.rule_paused('history') IS NOT NULL THEN
-        RETURN 'PAUSED';
+    IF v_lost[12] OR v_lost[13] THEN
+        v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
     END IF;
-    PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_camunda7.take_tables(p_run);
-        PERFORM windrow_camunda7.look_again(p_run);
-        LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
-        PERFORM FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = v_key OR t."id_" = v_key ORDER BY t."id_" FOR UPDATE;
-        -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
-        SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
-        INTO v_all, v_old
-        FROM "public"."act_hi_procinst" AS t
-        WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
-        -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
-        v_lost := ARRAY[
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-            NULL,
-            NULL,
-            NULL,
-            NULL
-        ];
-        IF v_lost[2] THEN
-            v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
-        END IF;
-        IF v_lost[12] OR v_lost[13] THEN
-            v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
-        END IF;
-        IF v_old <> '{}' THEN
-            v_adopted_15 := ARRAY(
-                SELECT r."bytearray_id_"
-                FROM unnest(v_old) AS m(id)
-                JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-                WHERE r."bytearray_id_" IS NOT NULL
-                UNION ALL
-                SELECT r."bytearray_id_"
-                FROM unnest(v_old) AS m(id)
-                JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-                WHERE r."bytearray_id_" IS NOT NULL
-                UNION ALL
-                SELECT r."error_details_id_"
-                FROM unnest(v_old) AS m(id)
-                JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-                WHERE r."error_details_id_" IS NOT NULL
-                UNION ALL
-                SELECT r."job_exception_stack_id_"
-                FROM unnest(v_old) AS m(id)
-                JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-                WHERE r."job_exception_stack_id_" IS NOT NULL
-                UNION ALL
-                SELECT r."content_id_"
-                FROM unnest(v_old) AS m(id)
-                JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-                WHERE r."content_id_" IS NOT NULL
-                UNION ALL
-                SELECT r."bytearray_id_"
-                FROM unnest(v_old) AS m(id)
-                JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-                JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-                WHERE r."bytearray_id_" IS NOT NULL
-                UNION ALL
-                SELECT r."bytearray_id_"
-                FROM unnest(v_old) AS m(id)
-                JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-                JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-                WHERE r."bytearray_id_" IS NOT NULL
-            );
-            v_lost[15] := v_adopted_15 <> '{}';
-            NULL;
-        END IF;
-        v_skipped := CASE
-            WHEN NOT EXISTS (
-                SELECT FROM "public"."act_hi_procinst" AS t
-                WHERE t."id_" = v_key
-                  AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-            ) THEN 'NOT_A_ROOT'
-            WHEN EXISTS (
-                SELECT FROM "public"."act_hi_procinst" AS t
-                JOIN windrow_camunda7.hold AS h ON h.rule = 'history' AND h.key = t."id_"::text
-                WHERE (t."root_proc_inst_id_" = v_key OR t."id_" = v_key)
-                  AND (h.until IS NULL OR h.until > clock_timestamp())
-            ) THEN 'HELD'
-            WHEN EXISTS (
-                SELECT FROM "public"."act_hi_procinst" AS t
-                WHERE (t."root_proc_inst_id_" = v_key OR t."id_" = v_key)
-                  AND t."end_time_" IS NULL
-            ) THEN 'NON_FINAL_MEMBER'
-            WHEN EXISTS (
-                SELECT FROM "public"."act_ge_bytearray" AS t
-                JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
-                WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
-            ) THEN 'REFERENCED'
-            WHEN EXISTS (
-                SELECT FROM "public"."act_ge_bytearray" AS t
-                JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
-                WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
-            ) THEN 'REFERENCED'
-            WHEN EXISTS (
-                SELECT FROM "public"."act_ge_bytearray" AS t
-                JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
-                WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
-            ) THEN 'REFERENCED'
-        END;
-        IF v_skipped IS NULL THEN
-            DELETE FROM "public"."act_hi_actinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[1] := v_deleted;
-            DELETE FROM "public"."act_hi_identitylink" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[2] := v_deleted;
-            DELETE FROM "public"."act_hi_taskinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[3] := v_deleted;
-            DELETE FROM "public"."act_hi_varinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[4] := v_deleted;
-            DELETE FROM "public"."act_hi_detail" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[5] := v_deleted;
-            DELETE FROM "public"."act_hi_incident" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[6] := v_deleted;
-            DELETE FROM "public"."act_hi_ext_task_log" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[7] := v_deleted;
-            DELETE FROM "public"."act_hi_job_log" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[8] := v_deleted;
-            DELETE FROM "public"."act_hi_op_log" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[9] := v_deleted;
-            DELETE FROM "public"."act_hi_comment" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[10] := v_deleted;
-            DELETE FROM "public"."act_hi_attachment" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[11] := v_deleted;
-            DELETE FROM "public"."act_hi_dec_in" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[12] := v_deleted;
-            DELETE FROM "public"."act_hi_dec_out" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[13] := v_deleted;
-            DELETE FROM "public"."act_hi_decinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[14] := v_deleted;
-            DELETE FROM "public"."act_ge_bytearray" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL);
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[15] := v_deleted;
-            DELETE FROM "public"."act_ru_authorization" AS t
-            WHERE t."root_proc_inst_id_" = v_key;
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[16] := v_deleted;
-            DELETE FROM "public"."act_hi_procinst" AS t
-            WHERE t."root_proc_inst_id_" = v_key OR t."id_" = v_key;
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[17] := v_deleted;
-            SET CONSTRAINTS ALL IMMEDIATE;
-        END IF;
-        PERFORM windrow_camunda7.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'history', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
+    IF v_old <> '{}' THEN
+        v_adopted_15 := ARRAY(
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."error_details_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."error_details_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."job_exception_stack_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."job_exception_stack_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."content_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+            WHERE r."content_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+            UNION ALL
+            SELECT r."bytearray_id_"
+            FROM unnest(v_old) AS m(id)
+            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+            WHERE r."bytearray_id_" IS NOT NULL
+        );
+        v_lost[15] := v_adopted_15 <> '{}';
+        NULL;
+    END IF;
+    o_skipped := CASE
+        WHEN NOT EXISTS (
+            SELECT FROM "public"."act_hi_procinst" AS t
+            WHERE t."id_" = v_key
+              AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
+        ) THEN 'NOT_A_ROOT'
+        WHEN EXISTS (
+            SELECT FROM "public"."act_hi_procinst" AS t
+            JOIN windrow_camunda7.hold AS h ON h.rule = 'history' AND h.key = t."id_"::text
+            WHERE (t."root_proc_inst_id_" = v_key OR t."id_" = v_key)
+              AND (h.until IS NULL OR h.until > clock_timestamp())
+        ) THEN 'HELD'
+        WHEN EXISTS (
+            SELECT FROM "public"."act_hi_procinst" AS t
+            WHERE (t."root_proc_inst_id_" = v_key OR t."id_" = v_key)
+              AND t."end_time_" IS NULL
+        ) THEN 'NON_FINAL_MEMBER'
+        WHEN EXISTS (
+            SELECT FROM "public"."act_ge_bytearray" AS t
+            JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
+            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
+        ) THEN 'REFERENCED'
+        WHEN EXISTS (
+            SELECT FROM "public"."act_ge_bytearray" AS t
+            JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
+            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
+        ) THEN 'REFERENCED'
+        WHEN EXISTS (
+            SELECT FROM "public"."act_ge_bytearray" AS t
+            JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
+            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
+        ) THEN 'REFERENCED'
     END;
-    IF v_skipped = 'NOT_A_ROOT' THEN
-        RETURN v_skipped;
+    IF o_skipped IS NULL THEN
+        o_families := 1;
+        o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
+        DELETE FROM "public"."act_hi_actinst" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[1] := v_deleted;
+        DELETE FROM "public"."act_hi_identitylink" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[2] := v_deleted;
+        DELETE FROM "public"."act_hi_taskinst" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[3] := v_deleted;
+        DELETE FROM "public"."act_hi_varinst" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[4] := v_deleted;
+        DELETE FROM "public"."act_hi_detail" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[5] := v_deleted;
+        DELETE FROM "public"."act_hi_incident" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[6] := v_deleted;
+        DELETE FROM "public"."act_hi_ext_task_log" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[7] := v_deleted;
+        DELETE FROM "public"."act_hi_job_log" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[8] := v_deleted;
+        DELETE FROM "public"."act_hi_op_log" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[9] := v_deleted;
+        DELETE FROM "public"."act_hi_comment" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[10] := v_deleted;
+        DELETE FROM "public"."act_hi_attachment" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[11] := v_deleted;
+        DELETE FROM "public"."act_hi_dec_in" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[12] := v_deleted;
+        DELETE FROM "public"."act_hi_dec_out" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[13] := v_deleted;
+        DELETE FROM "public"."act_hi_decinst" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[14] := v_deleted;
+        DELETE FROM "public"."act_ge_bytearray" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL);
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[15] := v_deleted;
+        DELETE FROM "public"."act_ru_authorization" AS t
+        WHERE t."root_proc_inst_id_" = v_key;
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[16] := v_deleted;
+        DELETE FROM "public"."act_hi_procinst" AS t
+        WHERE t."root_proc_inst_id_" = v_key OR t."id_" = v_key;
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[17] := v_deleted;
+        SET CONSTRAINTS ALL IMMEDIATE;
     END IF;
-    IF v_skipped IS NULL THEN
-        UPDATE windrow_camunda7.run_rule AS r
-        SET families = r.families + 1,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'history';
-    ELSE
-        PERFORM windrow_camunda7.record_skips(p_run, 'history', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. Answers NULL or the reason why it stays. [body 34c0785a28f3]';
+COMMENT ON FUNCTION windrow_camunda7.history_named(bigint, text, timestamptz) IS
+    'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. o_skipped: why it stays. purge_one() calls it. [body 21cb293c2594]';
 RESET ROLE;

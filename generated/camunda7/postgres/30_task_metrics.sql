@@ -323,96 +323,41 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_in_window(timestamp, timestamp) IS
     'The families of a window that cannot go. Reads only; timed_step() calls it. [body a6297eb38fb8]';
 
--- task_metrics_purge: deletes one named family, found by its root. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_purge(p_run bigint, p_key text)
-RETURNS text
+-- task_metrics_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_run      windrow_camunda7.run%ROWTYPE;
     v_key      text := p_key::text;
-    v_rows     bigint[] := ARRAY[0]::bigint[];
     v_deleted  bigint;
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
 BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_camunda7.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_camunda7.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7.control AS c) OR windrow_camunda7.rule_paused('task_metrics') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('task_metrics', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_camunda7.take_tables(p_run);
-        PERFORM windrow_camunda7.look_again(p_run);
-        LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
-        PERFORM FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = v_key ORDER BY t."id_" FOR UPDATE;
-        v_skipped := CASE
-            WHEN NOT EXISTS (
-                SELECT FROM "public"."act_ru_task_meter_log" AS t
-                WHERE t."id_" = v_key
-            ) THEN 'NOT_A_ROOT'
-            WHEN EXISTS (
-                SELECT FROM "public"."act_ru_task_meter_log" AS t
-                JOIN windrow_camunda7.hold AS h ON h.rule = 'task_metrics' AND h.key = t."id_"::text
-                WHERE (t."id_" = v_key)
-                  AND (h.until IS NULL OR h.until > clock_timestamp())
-            ) THEN 'HELD'
-        END;
-        IF v_skipped IS NULL THEN
-            DELETE FROM "public"."act_ru_task_meter_log" AS t
-            WHERE t."id_" = v_key;
-            GET DIAGNOSTICS v_deleted = ROW_COUNT;
-            v_rows[1] := v_deleted;
-            SET CONSTRAINTS ALL IMMEDIATE;
-        END IF;
-        PERFORM windrow_camunda7.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RAISE;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'task_metrics', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
+    PERFORM FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = v_key ORDER BY t."id_" FOR UPDATE;
+    o_skipped := CASE
+        WHEN NOT EXISTS (
+            SELECT FROM "public"."act_ru_task_meter_log" AS t
+            WHERE t."id_" = v_key
+        ) THEN 'NOT_A_ROOT'
+        WHEN EXISTS (
+            SELECT FROM "public"."act_ru_task_meter_log" AS t
+            JOIN windrow_camunda7.hold AS h ON h.rule = 'task_metrics' AND h.key = t."id_"::text
+            WHERE (t."id_" = v_key)
+              AND (h.until IS NULL OR h.until > clock_timestamp())
+        ) THEN 'HELD'
     END;
-    IF v_skipped = 'NOT_A_ROOT' THEN
-        RETURN v_skipped;
+    IF o_skipped IS NULL THEN
+        o_families := 1;
+        o_rows := ARRAY[0]::bigint[];
+        DELETE FROM "public"."act_ru_task_meter_log" AS t
+        WHERE t."id_" = v_key;
+        GET DIAGNOSTICS v_deleted = ROW_COUNT;
+        o_rows[1] := v_deleted;
+        SET CONSTRAINTS ALL IMMEDIATE;
     END IF;
-    IF v_skipped IS NULL THEN
-        UPDATE windrow_camunda7.run_rule AS r
-        SET families = r.families + 1,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'task_metrics';
-    ELSE
-        PERFORM windrow_camunda7.record_skips(p_run, 'task_metrics', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.task_metrics_purge(bigint, text) IS
-    'Deletes the rows that name this root, whatever their timestamp_, if the family is unheld. Answers NULL or the reason why it stays. [body 528be9d12778]';
+COMMENT ON FUNCTION windrow_camunda7.task_metrics_named(bigint, text, timestamptz) IS
+    'Deletes the rows that name this root, whatever their timestamp_, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body 899c133cd684]';
 RESET ROLE;

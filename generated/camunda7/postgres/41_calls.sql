@@ -203,10 +203,7 @@ BEGIN
     -- No cursor stays open over a COMMIT.
     FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
-            v_reason := CASE
-                WHEN v_rule OPERATOR(pg_catalog.=) 'history' THEN windrow_camunda7.history_purge(v_run, v_key)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'task_metrics' THEN windrow_camunda7.task_metrics_purge(v_run, v_key)
-            END;
+            v_reason := windrow_camunda7.purge_one(v_run, v_rule, v_key);
             PERFORM windrow_camunda7.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
@@ -236,7 +233,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7.purge(''{"key": [17]}''); [body 73f0f883391d]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_camunda7.purge(''{"key": [17]}''); [body b829499651a9]';
 
 -- orphans: rows whose parent is not there, by edge. Reads whole tables.
 CREATE OR REPLACE FUNCTION windrow_camunda7.orphans()
@@ -535,9 +532,9 @@ BEGIN
             ('history_in_window'),
             ('history_judge'),
             ('history_keep'),
+            ('history_named'),
             ('history_next'),
             ('history_overdue'),
-            ('history_purge'),
             ('history_stamp_batch'),
             ('history_stamp_next'),
             ('history_stamp_step'),
@@ -569,6 +566,7 @@ BEGIN
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
+            ('purge_one'),
             ('reap'),
             ('record_failure'),
             ('record_forced_install'),
@@ -615,8 +613,8 @@ BEGIN
             ('task_metrics_cutoff'),
             ('task_metrics_in_window'),
             ('task_metrics_keep'),
+            ('task_metrics_named'),
             ('task_metrics_overdue'),
-            ('task_metrics_purge'),
             ('task_metrics_strays'),
             ('task_metrics_undated'),
             ('task_metrics_window'),
@@ -861,7 +859,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'history_overdue', 'task_metrics_overdue', 'stamp_result')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'history_purge', 'task_metrics_purge', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_camunda7_operator' AND p.proname IN ('run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step')
                   )
                 UNION ALL
                 SELECT
@@ -876,7 +874,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'history_overdue', 'task_metrics_overdue', 'stamp_result']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_camunda7_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'history_purge', 'task_metrics_purge', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'stamp', 'stamp_begin', 'stamp_end', 'history_stamp_step', 'history_batches_stamp_step', 'history_decisions_stamp_step']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_camunda7'
                   AND NOT EXISTS (
@@ -1041,5 +1039,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 06564ccd4006]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_camunda7.verify(); [body 107d0e81df3a]';
 RESET ROLE;

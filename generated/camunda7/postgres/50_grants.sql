@@ -124,6 +124,7 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.task_metrics_overdue TO windrow_camund
 GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp_result TO windrow_camunda7_auditor;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.step TO windrow_camunda7_operator;
+GRANT EXECUTE ON ROUTINE windrow_camunda7.purge_one TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.check_caller TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_begin TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.run_end TO windrow_camunda7_operator;
@@ -149,8 +150,6 @@ GRANT EXECUTE ON ROUTINE windrow_camunda7.set_windows TO windrow_camunda7_operat
 GRANT EXECUTE ON ROUTINE windrow_camunda7.claim_artifacts TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.named_artifacts TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.finish_artifact TO windrow_camunda7_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7.history_purge TO windrow_camunda7_operator;
-GRANT EXECUTE ON ROUTINE windrow_camunda7.task_metrics_purge TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp_begin TO windrow_camunda7_operator;
 GRANT EXECUTE ON ROUTINE windrow_camunda7.stamp_end TO windrow_camunda7_operator;

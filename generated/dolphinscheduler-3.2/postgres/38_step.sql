@@ -287,5 +287,80 @@ AS $windrow$
 $windrow$;
 COMMENT ON FUNCTION preview_document(text, bigint, bigint[], json, jsonb, text[], text[], json, bigint, boolean, bigint, bigint) IS
     'What the preview of a rule answers: figures, samples, what stays and why, how long it would take by the last five runs. [body 3641f745ecc8]';
+
+-- purge_one: deletes one named family or row, with the ledger, in the caller's transaction. Answers NULL, or why it stays.
+CREATE OR REPLACE FUNCTION purge_one(p_run bigint, p_rule text, p_key text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_run      run%ROWTYPE;
+    v_families bigint;
+    v_rows     bigint[];
+    v_skipped  text;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    IF v_run.trigger <> 'PURGE' OR NOT is_own(p_run) THEN
+        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
+            USING ERRCODE = '55000', HINT = format('CALL %I.purge() opens one.', current_schema());
+    END IF;
+    IF (SELECT c.paused FROM control AS c) OR rule_paused(p_rule) IS NOT NULL THEN
+        RETURN 'PAUSED';
+    END IF;
+    PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
+    BEGIN
+        PERFORM take_tables(p_run);
+        PERFORM look_again(p_run);
+        LOCK TABLE latch IN ROW SHARE MODE;
+        EXECUTE format('SELECT n.o_families, n.o_rows, n.o_skipped FROM %s($1, $2, $3) AS n', routine_of(p_rule, 'named'))
+        INTO v_families, v_rows, v_skipped
+        USING p_run, p_key, v_run.as_of;
+        PERFORM look_again(p_run);
+        IF v_run.dry_run THEN
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD000' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RAISE;
+        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
+            v_rows := NULL;
+            v_skipped := 'LOCKED';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            PERFORM record_failure(p_run, p_rule, p_key, v_sqlstate, v_message);
+            v_rows := NULL;
+            v_skipped := 'FAILED';
+    END;
+    IF v_skipped = 'NOT_A_ROOT' THEN
+        RETURN v_skipped;
+    END IF;
+    IF v_rows IS NOT NULL THEN
+        UPDATE run_rule AS r
+        SET families = r.families + v_families,
+            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_rows) AS n(rows)),
+            table_rows = ARRAY(
+                SELECT n.before + n.now
+                FROM unnest(r.table_rows, v_rows) WITH ORDINALITY AS n(before, now, position)
+                ORDER BY n.position
+            ),
+            batches = r.batches + 1,
+            updated_at = clock_timestamp()
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule;
+    END IF;
+    IF v_skipped IS NOT NULL THEN
+        PERFORM record_skips(p_run, p_rule, ARRAY[p_key], ARRAY[v_skipped]);
+    END IF;
+    RETURN v_skipped;
+END
+$windrow$;
+COMMENT ON FUNCTION purge_one(bigint, text, text) IS
+    'Deletes what p_key names in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the reason why it stays. [body c1d933fbc9e9]';
 RESET ROLE;
 RESET search_path;

@@ -109,6 +109,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_next TO 
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_scope TO windrow_dolphinscheduler_3_2_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.step TO windrow_dolphinscheduler_3_2_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.purge_one TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.check_caller TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_begin TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.run_end TO windrow_dolphinscheduler_3_2_operator;
@@ -134,7 +135,6 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.set_windows TO windrow_dol
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.claim_artifacts TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.named_artifacts TO windrow_dolphinscheduler_3_2_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.finish_artifact TO windrow_dolphinscheduler_3_2_operator;
-GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler_3_2.process_instances_purge TO windrow_dolphinscheduler_3_2_operator;
 -- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
 DO $windrow$
 DECLARE

@@ -794,6 +794,32 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
     'Deletes, in the caller''s transaction, the families of p_roots that workflow_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; workflow_instances_step calls it. [body 79fe8f365132]';
 
+-- workflow_instances_named: deletes one named family through the same batch as a run, in the caller's transaction, unless something speaks against it.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_keys integer[] := ARRAY(
+        SELECT i."id"
+        FROM "public"."t_ds_workflow_instance" AS i
+        WHERE i."id" = p_key::integer
+          AND i."is_sub_workflow" = 0
+    );
+BEGIN
+    IF cardinality(v_keys) = 0 THEN
+        o_skipped := 'NOT_A_ROOT';
+        RETURN;
+    END IF;
+    SELECT b.o_families, b.o_rows, b.o_skip_reasons[1]
+    INTO o_families, o_rows, o_skipped
+    FROM windrow_dolphinscheduler.workflow_instances_batch(p_run, v_keys, p_as_of, NULL, NULL, true, '{}') AS b;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_named(bigint, text, timestamptz) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 3a6f1ac132bc]';
+
 -- workflow_instances_overdue: what is due at an instant, for metrics.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_overdue(p_as_of timestamptz, p_limit bigint)
 RETURNS TABLE (families bigint, age interval, complete boolean)

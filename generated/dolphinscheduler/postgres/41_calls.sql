@@ -137,83 +137,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.check_key(text, text) IS
     'Raises 22023 for what cannot be a key of the root table of the rule. [body 421b2c722f3a]';
 
--- workflow_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_purge(p_run bigint, p_key text)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_run      windrow_dolphinscheduler.run%ROWTYPE;
-    v_batch    record;
-    v_keys     integer[];
-    v_skipped  text;
-    v_sqlstate text;
-    v_message  text;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_dolphinscheduler.run AS r WHERE r.run_id = p_run;
-    IF v_run.trigger <> 'PURGE' OR NOT windrow_dolphinscheduler.is_own(p_run) THEN
-        RAISE EXCEPTION 'run % is not an open purge of this session', p_run
-            USING ERRCODE = '55000', HINT = 'CALL windrow_dolphinscheduler.purge() opens one.';
-    END IF;
-    IF (SELECT c.paused FROM windrow_dolphinscheduler.control AS c) OR windrow_dolphinscheduler.rule_paused('workflow_instances') IS NOT NULL THEN
-        RETURN 'PAUSED';
-    END IF;
-    v_keys := ARRAY(
-        SELECT i."id"
-        FROM "public"."t_ds_workflow_instance" AS i
-        WHERE i."id" = p_key::integer
-          AND i."is_sub_workflow" = 0
-    );
-    IF cardinality(v_keys) = 0 THEN
-        RETURN 'NOT_A_ROOT';
-    END IF;
-    PERFORM set_config('lock_timeout', windrow_dolphinscheduler.setting_of('workflow_instances', 'lock_timeout') || 'ms', true);
-    BEGIN
-        PERFORM windrow_dolphinscheduler.take_tables(p_run);
-        PERFORM windrow_dolphinscheduler.look_again(p_run);
-        SELECT * INTO v_batch FROM windrow_dolphinscheduler.workflow_instances_batch(p_run, v_keys, v_run.as_of, NULL, NULL, true, '{}');
-        PERFORM windrow_dolphinscheduler.look_again(p_run);
-        IF v_run.dry_run THEN
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            v_skipped := 'LOCKED';
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            INSERT INTO windrow_dolphinscheduler.run_failure (run_id, rule, key, sqlstate, message)
-            VALUES (p_run, 'workflow_instances', p_key, v_sqlstate, v_message)
-            ON CONFLICT (run_id, rule, key) DO NOTHING;
-            v_skipped := 'FAILED';
-    END;
-    IF v_skipped IS NULL THEN
-        v_skipped := v_batch.o_skip_reasons[1];
-        UPDATE windrow_dolphinscheduler.run_rule AS r
-        SET families = r.families + v_batch.o_families,
-            deleted_rows = r.deleted_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-            table_rows = ARRAY(
-                SELECT n.before + n.now
-                FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-                ORDER BY n.position
-            ),
-            batches = r.batches + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'workflow_instances';
-    END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM windrow_dolphinscheduler.record_skips(p_run, 'workflow_instances', ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
-    RETURN v_skipped;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_purge(bigint, text) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. Answers NULL or the reason why it stays. [body 0c0e7064e354]';
-
 -- purge: named families, now.
 CREATE OR REPLACE PROCEDURE windrow_dolphinscheduler.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
 LANGUAGE plpgsql
@@ -238,9 +161,7 @@ BEGIN
     -- No cursor stays open over a COMMIT.
     FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
-            v_reason := CASE
-                WHEN v_rule OPERATOR(pg_catalog.=) 'workflow_instances' THEN windrow_dolphinscheduler.workflow_instances_purge(v_run, v_key)
-            END;
+            v_reason := windrow_dolphinscheduler.purge_one(v_run, v_rule, v_key);
             PERFORM windrow_dolphinscheduler.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
@@ -270,7 +191,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON PROCEDURE windrow_dolphinscheduler.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler.purge(''{"key": [17]}''); [body cf685bb08d82]';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow_dolphinscheduler.purge(''{"key": [17]}''); [body 0b4ef8d7bfc7]';
 
 -- orphans: rows whose parent is not there, by edge. Reads whole tables.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.orphans()
@@ -501,6 +422,7 @@ BEGIN
             ('purge'),
             ('purge_begin'),
             ('purge_end'),
+            ('purge_one'),
             ('reap'),
             ('record_failure'),
             ('record_forced_install'),
@@ -544,9 +466,9 @@ BEGIN
             ('workflow_instances_age_of'),
             ('workflow_instances_batch'),
             ('workflow_instances_judge'),
+            ('workflow_instances_named'),
             ('workflow_instances_next'),
             ('workflow_instances_overdue'),
-            ('workflow_instances_purge'),
             ('workflow_instances_rows'),
             ('workflow_instances_scope'),
             ('workflow_instances_undated'),
@@ -774,7 +696,7 @@ BEGIN
                   AND a.grantee <> p.proowner
                   AND NOT (
                       pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_dolphinscheduler_auditor' AND p.proname IN ('preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'workflow_instances_next', 'workflow_instances_scope')
-                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_dolphinscheduler_operator' AND p.proname IN ('run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_purge')
+                      OR pg_catalog.pg_get_userbyid(a.grantee) = 'windrow_dolphinscheduler_operator' AND p.proname IN ('run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact')
                   )
                 UNION ALL
                 SELECT
@@ -789,7 +711,7 @@ BEGIN
                     FROM pg_catalog.unnest(ARRAY['preview', 'outlook', 'verify', 'run_result', 'orphans', 'in_window', 'schedule_check', 'due_of', 'due_now', 'age_of', 'workflow_instances_next', 'workflow_instances_scope']) AS r(name)
                     UNION ALL
                     SELECT r.name, 'windrow_dolphinscheduler_operator'
-                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact', 'workflow_instances_purge']) AS r(name)
+                    FROM pg_catalog.unnest(ARRAY['run', 'step', 'purge_one', 'check_caller', 'run_begin', 'run_end', 'count_backlog', 'run_unlock', 'pace', 'reap', 'purge', 'purge_begin', 'purge_end', 'check_rule', 'pause', 'resume', 'pause_rule', 'resume_rule', 'arm', 'set_policy', 'drop_policy', 'set_hold', 'release_hold', 'set_setting', 'set_windows', 'claim_artifacts', 'named_artifacts', 'finish_artifact']) AS r(name)
                 ) AS g ON g.name = p.proname
                 WHERE n.nspname = 'windrow_dolphinscheduler'
                   AND NOT EXISTS (
@@ -953,5 +875,5 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 7e11e3dfa885]';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT windrow_dolphinscheduler.verify(); [body 91f905e8d1b3]';
 RESET ROLE;

@@ -109,6 +109,7 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_next TO win
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_scope TO windrow_dolphinscheduler_auditor;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.step TO windrow_dolphinscheduler_operator;
+GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.purge_one TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.check_caller TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_begin TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.run_end TO windrow_dolphinscheduler_operator;
@@ -134,7 +135,6 @@ GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.set_windows TO windrow_dolphin
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.claim_artifacts TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.named_artifacts TO windrow_dolphinscheduler_operator;
 GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.finish_artifact TO windrow_dolphinscheduler_operator;
-GRANT EXECUTE ON ROUTINE windrow_dolphinscheduler.workflow_instances_purge TO windrow_dolphinscheduler_operator;
 -- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
 DO $windrow$
 DECLARE

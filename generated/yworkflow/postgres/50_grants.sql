@@ -107,6 +107,7 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_scope TO windrow_y
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_list TO windrow_yworkflow_auditor;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.step TO windrow_yworkflow_operator;
+GRANT EXECUTE ON ROUTINE windrow_yworkflow.purge_one TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.check_caller TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_begin TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.run_end TO windrow_yworkflow_operator;
@@ -132,7 +133,6 @@ GRANT EXECUTE ON ROUTINE windrow_yworkflow.set_windows TO windrow_yworkflow_oper
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.claim_artifacts TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.named_artifacts TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.finish_artifact TO windrow_yworkflow_operator;
-GRANT EXECUTE ON ROUTINE windrow_yworkflow.workflow_instances_purge TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_drop TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_drop_begin TO windrow_yworkflow_operator;
 GRANT EXECUTE ON ROUTINE windrow_yworkflow.archive_prune TO windrow_yworkflow_operator;

@@ -54,21 +54,6 @@ mod via;
 const TEMPLATES: &[(&str, &str, &str)] = &[
     (
         "postgres",
-        "claims.sql",
-        include_str!("../templates/postgres/claims.sql"),
-    ),
-    (
-        "postgres",
-        "rights.sql",
-        include_str!("../templates/postgres/rights.sql"),
-    ),
-    (
-        "postgres",
-        "10_control.sql",
-        include_str!("../templates/postgres/10_control.sql"),
-    ),
-    (
-        "postgres",
         "11_spec.sql",
         include_str!("../templates/postgres/11_spec.sql"),
     ),
@@ -104,8 +89,8 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "41_calls.sql",
-        include_str!("../templates/postgres/41_calls.sql"),
+        "32_tables.sql",
+        include_str!("../templates/postgres/32_tables.sql"),
     ),
     (
         "postgres",
@@ -129,18 +114,8 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "47_plan.sql",
-        include_str!("../templates/postgres/47_plan.sql"),
-    ),
-    (
-        "postgres",
         "50_grants.sql",
         include_str!("../templates/postgres/50_grants.sql"),
-    ),
-    (
-        "postgres",
-        "60_schedule.sql",
-        include_str!("../templates/postgres/60_schedule.sql"),
     ),
     (
         "postgres",
@@ -299,53 +274,7 @@ const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The routines that an auditor may call: they read.
-const AUDITOR_ROUTINES: &[&str] = &[
-    "preview",
-    "outlook",
-    "verify",
-    "run_result",
-    "orphans",
-    "in_window",
-    "schedule_check",
-    "due_of",
-    "due_now",
-    "age_of",
-];
-
-/// The routines that an operator may call besides.
-const OPERATOR_ROUTINES: &[&str] = &[
-    "run",
-    "step",
-    "purge_one",
-    "check_caller",
-    "run_begin",
-    "run_end",
-    "count_backlog",
-    "run_unlock",
-    "pace",
-    "reap",
-    "purge",
-    "purge_begin",
-    "purge_end",
-    "check_rule",
-    "pause",
-    "resume",
-    "pause_rule",
-    "resume_rule",
-    "arm",
-    "set_policy",
-    "drop_policy",
-    "set_hold",
-    "release_hold",
-    "set_setting",
-    "set_windows",
-    "claim_artifacts",
-    "named_artifacts",
-    "finish_artifact",
-];
-
-/// The same where every routine runs with the definer's rights and calls what it needs itself.
+/// The routines that an auditor may call on MySQL and MariaDB: they read.
 const AUDITOR_PROCEDURES: &[&str] = &[
     "preview",
     "outlook",
@@ -355,7 +284,7 @@ const AUDITOR_PROCEDURES: &[&str] = &[
     "in_window",
 ];
 
-/// See [`AUDITOR_PROCEDURES`].
+/// The routines that an operator may call there besides: each runs with the definer's rights, and calls what it needs.
 const OPERATOR_PROCEDURES: &[&str] = &[
     "run",
     "reap",
@@ -431,9 +360,6 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .collect();
     view.routines.sort();
     view.shadows = shadows(graph, &draft, dialect);
-    view.constraints = made(&draft, "create constraint ")
-        .map(|(name, _)| dialect.text(name))
-        .collect();
     let bare = |name: &str| {
         let (_, name) = name.split_once('.')?;
         Some(dialect.text(&dialect.bare(name)))
@@ -445,9 +371,11 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .filter(|(_, sql)| sql.contains("PRIMARY KEY"))
         .filter_map(|(name, _)| bare(name))
         .collect();
-    view.claims = query(tera, "claims.sql", &view, Asked::Installing)?;
-    view.claims_now = query(tera, "claims.sql", &view, Asked::Inside)?;
-    view.rights = query(tera, "rights.sql", &view, Asked::Inside)?;
+    if dialect != Dialect::Postgres {
+        view.claims = query(tera, "claims.sql", &view, Asked::Installing)?;
+        view.claims_now = query(tera, "claims.sql", &view, Asked::Inside)?;
+        view.rights = query(tera, "rights.sql", &view, Asked::Inside)?;
+    }
     view.triggers = orphan_guard::triggers(&draft, dialect);
     let is_grants = |file: &File| file.path.ends_with("/50_grants.sql");
     let before = draft.iter().take_while(|file| !is_grants(file));
@@ -463,11 +391,17 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
             text: tidy(&text),
         });
     }
-    let deviations = asked(dialect, &[Asked::Later, Asked::OfAccounts])
-        .iter()
-        .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
-        .map(|(template, asked)| query(tera, template, &view, asked))
-        .collect::<Result<_>>()?;
+    let deviations = match dialect {
+        Dialect::Postgres => {
+            let who = who(graph, &plan, Asked::Later);
+            vec![kernel::claims(&who), kernel::rights(&who)]
+        }
+        Dialect::Mysql | Dialect::Mariadb => [Asked::Later, Asked::OfAccounts]
+            .iter()
+            .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
+            .map(|(template, asked)| query(tera, template, &view, asked))
+            .collect::<Result<_>>()?,
+    };
     Ok(Bundle {
         deviations,
         control: view.control.clone(),
@@ -488,14 +422,6 @@ enum Asked {
     OfAccounts,
 }
 
-/// PostgreSQL shows its roles to everybody: there, one question has it all.
-fn asked(dialect: Dialect, questions: &[Asked]) -> &[Asked] {
-    match dialect {
-        Dialect::Postgres => &questions[..1],
-        Dialect::Mysql | Dialect::Mariadb => questions,
-    }
-}
-
 /// The queries for what somebody else has made under the names of an installation, or may change.
 ///
 /// # Errors
@@ -503,30 +429,61 @@ fn asked(dialect: Dialect, questions: &[Asked]) -> &[Asked] {
 /// Fails only where the template is broken.
 pub fn claims(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
     let graph = &graph.named_for(dialect);
-    let mut view = spec_view(graph, &plan::make(graph), dialect);
+    let plan = plan::make(graph);
+    if dialect == Dialect::Postgres {
+        // PostgreSQL shows its roles to everybody: one question has it all.
+        return Ok(vec![kernel::claims(&who(graph, &plan, Asked::Installing))]);
+    }
+    let mut view = spec_view(graph, &plan, dialect);
     let tera = templates(dialect.facts().templates)?;
     let draft = files(graph, tera, dialect, &view)?;
     view.ledger = made(&draft, "create table ")
         .filter_map(|(name, _)| Some(dialect.text(&dialect.bare(name.split_once('.')?.1))))
         .collect();
-    asked(dialect, &[Asked::Installing, Asked::OfAccounts])
+    [Asked::Installing, Asked::OfAccounts]
         .iter()
         .map(|asked| query(tera, "claims.sql", &view, *asked))
         .collect()
 }
 
+/// The names of an installation on PostgreSQL, as a query that answers one row: what view `installation` has inside of one.
+fn who(graph: &Graph, plan: &Plan, asked: Asked) -> String {
+    let dialect = Dialect::Postgres;
+    let control = control_name(graph);
+    let list = |names: Vec<&str>| {
+        let names: Vec<String> = names.iter().map(|name| dialect.text(name)).collect();
+        format!("ARRAY[{}]::pg_catalog.text[]", names.join(", "))
+    };
+    let stamps = stamp::names(graph);
+    let role = |suffix: &str| dialect.text(&role_name(dialect, &control, suffix));
+    // Who may be a member of the owner role: the one who installs, or has installed.
+    let installers = match asked {
+        Asked::Installing => "ARRAY[current_user, session_user]".to_owned(),
+        _ => format!("ARRAY(SELECT c.installed_by FROM {control}.control AS c)"),
+    };
+    let columns = [
+        (dialect.text(&control), "control"),
+        (role("owner"), "owner"),
+        (role("operator"), "operator"),
+        (role("auditor"), "auditor"),
+        (dialect.text(&graph.schema), "schema"),
+        (list(document::going(graph, plan)), "tables"),
+        (
+            list(graph.rules.iter().map(|rule| rule.name.as_str()).collect()),
+            "rules",
+        ),
+        (list(stamps.iter().map(String::as_str).collect()), "stamps"),
+        ((archive::first(graph).is_some()).to_string(), "archives"),
+        (installers, "installers"),
+        ((asked == Asked::Installing).to_string(), "installing"),
+    ];
+    let columns = columns.map(|(value, name)| format!("{value} AS {name}"));
+    format!("SELECT {}", columns.join(", "))
+}
+
 /// A query that several others have in them.
 fn query(tera: &tera::Tera, template: &str, view: &SpecView, asked: Asked) -> Result<String> {
     let mut context = tera::Context::from_serialize(view)?;
-    // Who may be a member of the owner role: the one who installs, or has installed.
-    let me = match asked {
-        Asked::Installing => "ARRAY[current_user, session_user]".to_owned(),
-        _ => format!(
-            "ARRAY(SELECT c.installed_by FROM {}.control AS c)",
-            view.control
-        ),
-    };
-    context.insert("me", &me);
     context.insert("installing", &(asked == Asked::Installing));
     context.insert("brief", &(asked == Asked::Inside));
     context.insert("accounts", &(asked == Asked::OfAccounts));
@@ -810,9 +767,9 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
         &context,
     )?;
     add(
-        "41_calls.sql",
-        "41_calls.sql",
-        "run, purge and verify, and what names the tables of the application",
+        "32_tables.sql",
+        "32_tables.sql",
+        "what names the tables of the application: their locks, keys, orphans and files",
         &context,
     )?;
     if view.stamps > 0 {
@@ -886,7 +843,7 @@ fn files(graph: &Graph, tera: &tera::Tera, dialect: Dialect, view: &SpecView) ->
     )?;
     for kernel in kernel::files(graph, dialect) {
         let path = format!("{}/{}/{}", graph.name, dialect.facts().folder, kernel.name);
-        let text = kernel.in_schema(&view.control, &view.owner);
+        let text = kernel.text(&view.control, &view.owner, &view.told);
         files.push(file(graph, dialect, path, kernel.purpose, &text));
     }
     // Numbers and names say in which order they are applied.
@@ -926,7 +883,10 @@ fn file(graph: &Graph, dialect: Dialect, path: String, purpose: &str, body: &str
         }
     }
     let statements = match dialect {
-        Dialect::Postgres => plain_statements(chunks, &mut text),
+        Dialect::Postgres => {
+            register(graph, &path, &mut chunks);
+            plain_statements(chunks, &mut text)
+        }
         Dialect::Mysql | Dialect::Mariadb => {
             let owner = dialect.ident(&role_name(dialect, &control_name(graph), "owner"));
             delimited_statements(chunks, &owner, &mut text)
@@ -937,6 +897,43 @@ fn file(graph: &Graph, dialect: Dialect, path: String, purpose: &str, body: &str
         statements,
         text: tidy(&text),
     }
+}
+
+/// What notes the routines that a file made, at its end, where the session is still the owner's.
+fn register(graph: &Graph, path: &str, chunks: &mut Vec<Chunk>) {
+    let control = control_name(graph);
+    let names = chunks.iter().filter_map(|chunk| routine(&chunk.what));
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    let end = chunks
+        .iter()
+        .rposition(|it| it.what == "become who installs");
+    let (Some(end), false) = (end, names.is_empty()) else {
+        return;
+    };
+    let mut lines = vec![String::new()];
+    for name in names {
+        let line = lines.last_mut().expect("a line");
+        if !line.is_empty() && line.len() + name.len() > 110 {
+            lines.push(format!("    '{name}'"));
+        } else {
+            let before = if line.is_empty() { "    " } else { ", " };
+            line.extend([before, "'", &name, "'"]);
+        }
+    }
+    let file = path.rsplit('/').next().unwrap_or_default();
+    chunks.insert(
+        end,
+        Chunk {
+            what: format!("register the routines of {file}"),
+            alone: false,
+            text: format!(
+                "SELECT {control}.register_routines('{file}', ARRAY[\n{}\n]);\n",
+                lines.join(",\n")
+            ),
+        },
+    );
 }
 
 /// Statements that a client cuts at their semicolons by itself: routine bodies are quoted. A comment on a routine ends with
@@ -1190,14 +1187,13 @@ struct SpecView {
     schedule: String,
     /// Whether a job starts at any minute.
     starts_always: bool,
-    /// Seconds after which pg_cron forgets the starts of its jobs; 0: never.
-    cron_history: i64,
     windows: Vec<WindowView>,
     /// The windows as the spec has them.
     windows_text: String,
     rules: Vec<RuleView>,
-    /// What the kernel is told of the whole installation, as a literal.
-    document: String,
+    /// What the kernel is told of the whole installation.
+    #[serde(skip)]
+    told: kernel::Told,
     /// Each column that names files.
     files: Vec<FileView>,
     /// Each setting that any rule has.
@@ -1266,95 +1262,105 @@ struct SpecView {
     operator_routines: Vec<String>,
 }
 
-/// A job of pg_cron, or an EVENT.
+/// A job of the schedule: there is one for each of its lines and each worker.
+struct Job<'a> {
+    /// When it starts, as the spec has it.
+    schedule: &'a str,
+    line: i64,
+    number: i64,
+    workers: i64,
+}
+
+impl<'a> Job<'a> {
+    fn of(graph: &'a Graph) -> impl Iterator<Item = Job<'a>> {
+        let lines = graph.schedules.iter().zip(1..);
+        lines.flat_map(move |(schedule, line)| {
+            (1..=graph.workers).map(move |number| Job {
+                schedule,
+                line,
+                number,
+                workers: graph.workers,
+            })
+        })
+    }
+
+    /// What its name has behind that of the control schema: nothing, or ` line 2`, ` worker 2`, ` line 2 worker 2`.
+    fn suffix(&self) -> String {
+        [("line", self.line), ("worker", self.number)]
+            .into_iter()
+            .filter(|(_, number)| *number > 1)
+            .map(|(what, number)| format!(" {what} {number}"))
+            .collect()
+    }
+
+    /// The number of its worker, where there are several.
+    fn worker(&self) -> Option<i64> {
+        (self.workers > 1).then_some(self.number)
+    }
+
+    /// The minutes, hours and days of the week (0 is Sunday) at which it may start: none where at any. Days of the month and
+    /// months are left out.
+    fn starts(&self) -> [Option<Vec<u32>>; 3] {
+        let fields: Vec<&str> = self.schedule.split_ascii_whitespace().collect();
+        let [minute, hour, day, _, weekday] = fields[..] else {
+            return [None, None, None];
+        };
+        let mut days = cron_values(weekday, 0, 7);
+        days.iter_mut().for_each(|day| *day %= 7);
+        days.sort_unstable();
+        days.dedup();
+        // Where the day of the month is restricted as well, either will do.
+        if !day.starts_with('*') {
+            days = (0..7).collect();
+        }
+        let some = |values: Vec<u32>, all: usize| (values.len() < all).then_some(values);
+        [
+            some(cron_values(minute, 0, 59), 60),
+            some(cron_values(hour, 0, 23), 24),
+            some(days, 7),
+        ]
+    }
+}
+
+/// An EVENT.
 #[derive(Serialize)]
 struct JobView {
     /// The line of the schedule, for a text.
     schedule: String,
-    schedule_literal: String,
-    /// What the name of the job has behind that of the control schema: nothing, or ` line 2`, ` worker 2`, ` line 2 worker 2`.
-    suffix: String,
-    /// The name of the EVENT: `run`, or `run_line_2`, `run_worker_2`, `run_line_2_worker_2`.
+    /// Its name: `run`, or `run_line_2`, `run_worker_2`, `run_line_2_worker_2`.
     name: String,
     /// The number of the worker; empty where there is one.
     worker: String,
     event: EventView,
-    /// What holds of the times at which it starts, a minute in UTC; days of the month and months are left out.
+    /// What holds of the minutes at which it starts, in UTC.
     starts: Vec<String>,
 }
 
 fn jobs(graph: &Graph, dialect: Dialect) -> Vec<JobView> {
-    let lines = graph.schedules.iter().zip(1..);
-    lines
-        .flat_map(|(schedule, line)| {
-            (1..=graph.workers)
-                .map(move |worker| job_view(graph, schedule, (line, worker), dialect))
+    Job::of(graph)
+        .map(|job| JobView {
+            schedule: escaped(dialect, job.schedule),
+            name: format!("run{}", job.suffix().replace(' ', "_")),
+            worker: job.worker().map_or_else(String::new, |it| it.to_string()),
+            event: event_view(job.schedule),
+            starts: starts(&job),
         })
         .collect()
 }
 
-fn job_view(
-    graph: &Graph,
-    schedule: &str,
-    (line, worker): (i64, i64),
-    dialect: Dialect,
-) -> JobView {
-    let suffix: String = [("line", line), ("worker", worker)]
-        .into_iter()
-        .filter(|(_, number)| *number > 1)
-        .map(|(what, number)| format!(" {what} {number}"))
-        .collect();
-    JobView {
-        schedule: escaped(dialect, schedule),
-        schedule_literal: dialect.text(schedule),
-        name: format!("run{}", suffix.replace(' ', "_")),
-        suffix,
-        worker: match graph.workers {
-            1 => String::new(),
-            _ => worker.to_string(),
-        },
-        event: event_view(schedule),
-        starts: starts(schedule, dialect),
-    }
-}
-
-/// The conditions of the minutes at which a schedule may start.
-fn starts(schedule: &str, dialect: Dialect) -> Vec<String> {
-    let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
-    let [minute, hour, day, _, weekday] = fields[..] else {
-        return Vec::new();
-    };
-    let [minutes, hours, weekdays] = match dialect {
-        Dialect::Postgres => {
-            ["minute", "hour", "dow"].map(|part| format!("extract({part} FROM s.at)"))
-        }
-        Dialect::Mysql | Dialect::Mariadb => [
-            "MINUTE(v_minute)",
-            "HOUR(v_minute)",
-            "DAYOFWEEK(v_minute) - 1",
-        ]
-        .map(ToOwned::to_owned),
-    };
-    let mut days = cron_values(weekday, 0, 7);
-    days.iter_mut().for_each(|day| *day %= 7);
-    days.sort_unstable();
-    days.dedup();
-    // Where the day of the month is restricted as well, either will do.
-    if !day.starts_with('*') {
-        days = (0..7).collect();
-    }
-    let mut conditions = Vec::new();
-    for (part, values, all) in [
-        (minutes, cron_values(minute, 0, 59), 60),
-        (hours, cron_values(hour, 0, 23), 24),
-        (weekdays, days, 7),
-    ] {
-        if values.len() < all {
-            let values: Vec<String> = values.iter().map(ToString::to_string).collect();
-            conditions.push(format!("{part} IN ({})", values.join(", ")));
-        }
-    }
-    conditions
+/// The conditions of the minutes at which an EVENT may start.
+fn starts(job: &Job) -> Vec<String> {
+    let parts = [
+        "MINUTE(v_minute)",
+        "HOUR(v_minute)",
+        "DAYOFWEEK(v_minute) - 1",
+    ];
+    let of = parts.into_iter().zip(job.starts());
+    of.filter_map(|(part, values)| {
+        let values: Vec<String> = values?.iter().map(ToString::to_string).collect();
+        Some(format!("{part} IN ({})", values.join(", ")))
+    })
+    .collect()
 }
 
 /// When an EVENT starts, and what it must find on the clock besides; the guard is empty where nothing.
@@ -1392,7 +1398,6 @@ struct RuleView {
     cutoff_of_source: String,
     cutoff_of_default: String,
     cutoff_of_preview: String,
-    age_of_oldest: String,
     /// How long ago row `i` of the root table ended, on PostgreSQL.
     age_of_root: String,
     /// The default retention in seconds, or NULL.
@@ -1709,62 +1714,18 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
     roots.extend(lasts.map(|last| (last.table, last.names.name.as_str())));
     roots.sort_by_key(|(table, _)| *table);
     roots.dedup_by_key(|(table, _)| *table);
-    let per_rule = |suffixes: &[&str]| -> Vec<String> {
-        graph
-            .rules
-            .iter()
-            .flat_map(|rule| {
-                suffixes
-                    .iter()
-                    // What a metric of a rule by something else reads is a routine of its own.
-                    .filter(|suffix| by_end(rule) || **suffix != "scope")
-                    .map(|suffix| match (by_end(rule), *suffix) {
-                        (false, "next") => "overdue",
-                        (_, suffix) => suffix,
-                    })
-                    .map(move |suffix| format!("{}_{suffix}", rule.name))
-            })
-            .collect()
-    };
     let role = |suffix: &str| dialect.ident(&role_name(dialect, &control, suffix));
-    let routines = |common: &[&str], of_rules: &[&str]| -> Vec<String> {
-        common
-            .iter()
-            .map(ToString::to_string)
-            .chain(per_rule(of_rules))
-            .collect()
-    };
     let stamped = stamp::views(graph, &rules, dialect);
-    let (mut auditor_routines, mut operator_routines) = if dialect == Dialect::Postgres {
-        (
-            routines(AUDITOR_ROUTINES, &["next", "scope"]),
-            routines(OPERATOR_ROUTINES, &[]),
-        )
-    } else {
-        (
-            routines(AUDITOR_PROCEDURES, &[]),
-            routines(OPERATOR_PROCEDURES, &[]),
-        )
-    };
+    let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    let (mut auditor_routines, mut operator_routines): (Vec<String>, Vec<String>) =
+        (owned(AUDITOR_PROCEDURES), owned(OPERATOR_PROCEDURES));
     if graph.has_stamps() {
         auditor_routines.push("stamp_result".to_owned());
         operator_routines.push("stamp".to_owned());
-        if dialect == Dialect::Postgres {
-            operator_routines.extend(["stamp_begin", "stamp_end"].map(ToOwned::to_owned));
-            operator_routines.extend(
-                stamped
-                    .iter()
-                    .map(|stamp| format!("{}_stamp_step", stamp.name)),
-            );
-        }
-    }
-    if graph.workers > 1 && dialect == Dialect::Postgres {
-        operator_routines.extend(["sweep_leave", "sweep_end"].map(ToOwned::to_owned));
     }
     if archive::first(graph).is_some() {
-        auditor_routines.extend(archive::AUDITOR_ROUTINES.iter().map(ToString::to_string));
-        let of_operator = archive::operator_routines(dialect).iter();
-        operator_routines.extend(of_operator.map(ToString::to_string));
+        auditor_routines.push("archive_list".to_owned());
+        operator_routines.extend(["archive_drop", "archive_restore"].map(ToOwned::to_owned));
     }
     let indexes_by_expression = indexes.iter().any(|index| index.expression);
     let grant_references = format!(
@@ -1815,14 +1776,16 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
             Some(_) => String::new(),
             None => dialect.text(&graph.time_zone),
         },
-        document: document::of_spec(graph, plan, dialect),
-        starts_always: graph.schedules.iter().any(|schedule| starts(schedule, dialect).is_empty()),
+        told: kernel::Told {
+            spec: document::of_spec(graph, plan, dialect),
+            schedule: document::of_schedule(graph, dialect),
+        },
+        starts_always: Job::of(graph).any(|job| job.starts().iter().all(Option::is_none)),
         jobs: jobs(graph, dialect),
         workers: graph.workers,
         further_workers: (2..=graph.workers).collect(),
         divided_literals: graph.rules.iter().filter(|rule| rule.is_divided()).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         schedule: graph.schedules.iter().map(|schedule| escaped(dialect, schedule)).collect::<Vec<_>>().join(", "),
-        cron_history: graph.cron_history,
         windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
         windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),
         stamps: stamp::rules(graph).count(),
@@ -1853,7 +1816,7 @@ fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
         archives: archive::views(graph, dialect),
         guards: orphan_guard::views(graph, dialect),
         triggers: Vec::new(),
-        archiving_literals: archive::rules(graph, dialect),
+        archiving_literals: archive::rules(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
         archiving_first: archive::first(graph).map_or_else(String::new, |rule| dialect.text(&rule.name)),
         readable: Vec::new(),
         shadows: Vec::new(),
@@ -2178,8 +2141,9 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             "(p_as_of - make_interval(secs => greatest({retention}, {minimum}) + {lag})){time_zone}"
         ),
         (true, true) => format!(
-            "{}.days_before(p_as_of, greatest({retention}, {minimum}) + {lag}){time_zone}",
-            control_name(graph)
+            "{}.calendar_before(p_as_of, greatest({retention}, {minimum}) + {lag}, {}){time_zone}",
+            control_name(graph),
+            dialect.text(&graph.time_zone)
         ),
         (false, false) => format!(
             "CONVERT_TZ(p_as_of - INTERVAL (GREATEST({retention}, {minimum}) + {lag}) SECOND, '+00:00', {zone_literal})"
@@ -2368,10 +2332,6 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
         age_of_root: match rule.end_time.kind {
             Kind::Timestamptz => format!("clock_timestamp() - {ended}"),
             _ => format!("clock_timestamp(){time_zone} - {ended}"),
-        },
-        age_of_oldest: match rule.end_time.kind {
-            Kind::Timestamptz => "clock_timestamp() - min(n.ended)".to_owned(),
-            _ => format!("clock_timestamp(){time_zone} - min(n.ended)"),
         },
         retention,
         source,

@@ -57,35 +57,14 @@ pub(super) fn view(
     archived.then(|| named(graph, table, dialect))
 }
 
-/// The rules that archive rows, as literals between commas.
-pub(super) fn rules(graph: &Graph, dialect: Dialect) -> String {
-    let rules = graph.rules.iter().filter(|rule| !rule.archive.is_empty());
-    let literals: Vec<String> = rules.map(|rule| dialect.text(&rule.name)).collect();
-    literals.join(", ")
+/// The rules that archive rows.
+pub(super) fn rules(graph: &Graph) -> impl Iterator<Item = &Rule> {
+    graph.rules.iter().filter(|rule| !rule.archive.is_empty())
 }
 
 /// The first rule that archives rows: its setting says how long they stay there.
 pub(super) fn first(graph: &Graph) -> Option<&Rule> {
-    graph.rules.iter().find(|rule| !rule.archive.is_empty())
-}
-
-/// The routines of the archive that an auditor may call.
-pub(super) const AUDITOR_ROUTINES: &[&str] = &["archive_list"];
-
-/// Those that an operator may call besides; where routines commit with the caller's rights, what they call, too.
-pub(super) fn operator_routines(dialect: Dialect) -> &'static [&'static str] {
-    match dialect {
-        Dialect::Postgres => &[
-            "archive_drop",
-            "archive_drop_begin",
-            "archive_prune",
-            "archive_cutoff",
-            "archive_goes_on",
-            "archive_step",
-            "archive_restore",
-        ],
-        Dialect::Mysql | Dialect::Mariadb => &["archive_drop", "archive_restore"],
-    }
+    rules(graph).next()
 }
 
 /// The tables and views of the control schema that are no archives, as the files make them.

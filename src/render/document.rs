@@ -9,8 +9,8 @@ use serde_json::ser::Formatter;
 use super::settings::SettingView;
 use super::single::SingleView;
 use super::{
-    acting, by_end, control_name, jobs, least_key, lock_class, pattern, role_name, time_name,
-    updates,
+    Job, acting, archive, by_end, control_name, index_statements, least_key, lock_class,
+    orphan_guard, pattern, role_name, stamp, time_name, updates,
 };
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
@@ -19,7 +19,18 @@ use crate::plan::{Plan, Purge};
 /// What stands in the registry of an installation about the whole of it.
 #[derive(Serialize)]
 struct SpecDocument<'a> {
+    spec: &'a str,
+    /// What people call the application.
+    title: &'a str,
+    /// The control schema.
+    control: &'a str,
+    roles: Roles,
     rules: Vec<&'a str>,
+    /// What removal times can be set anew, and which rules copy rows before they go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stamps: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    archiving: Vec<&'a str>,
     /// Where the tables of the application are.
     schema: &'a str,
     /// How many runs there may be at a time.
@@ -27,17 +38,66 @@ struct SpecDocument<'a> {
     /// Whether rows are copied before they go.
     archives: bool,
     lock_class: i32,
-    /// The jobs of the schedule by name, and who they run as.
-    jobs: Vec<String>,
-    login: String,
+    /// The schedule for people, and its jobs.
+    schedule: String,
+    jobs: Vec<Starts>,
     windows: Vec<Window<'a>>,
-    /// The table in which replicas say how far they are.
+    /// The table in which replicas say how far they are, and its schema if that is not the application's.
     #[serde(skip_serializing_if = "Option::is_none")]
     heartbeat: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heartbeat_schema: Option<&'a str>,
+    /// Whether runs wait for what is to be seen in the sessions of others.
+    #[serde(skip_serializing_if = "is_not")]
+    sees_sessions: bool,
     tables: BTreeMap<&'a str, Table<'a>>,
     keys: Vec<acting::KeyDocument>,
     edges: Vec<[&'a str; 4]>,
     ignored: Vec<&'a str>,
+    /// The indexes that the statements need, by table.
+    indexes: BTreeMap<String, Vec<String>>,
+    /// The triggers that refuse a row whose parent is gone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    guards: Vec<orphan_guard::GuardDocument>,
+}
+
+/// The roles of an installation.
+#[derive(Serialize)]
+struct Roles {
+    owner: String,
+    operator: String,
+    auditor: String,
+    /// The login of the schedule.
+    login: String,
+}
+
+/// A job of the schedule, and when it starts: none where at any value.
+#[derive(Serialize)]
+struct Starts {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minutes: Option<Vec<u32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hours: Option<Vec<u32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weekdays: Option<Vec<u32>>,
+}
+
+/// What the file of the schedule is told.
+#[derive(Serialize)]
+struct ScheduleDocument<'a> {
+    control: &'a str,
+    login: String,
+    operator: String,
+    jobs: Vec<CronJob>,
+}
+
+/// What pg_cron is told.
+#[derive(Serialize)]
+struct CronJob {
+    name: String,
+    schedule: String,
+    command: String,
 }
 
 /// When scheduled runs may work.
@@ -75,11 +135,16 @@ struct RuleDocument<'a> {
     /// What people call the time by which rows become due, and whether it is an instant.
     time_name: String,
     zoned: bool,
+    /// The zone of the application's clock, where the time has none of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zone: Option<&'a str>,
     /// The column of the policies, and what its values look like.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope_pattern: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope_type: Option<&'static str>,
     /// Seconds; none where the spec has no default.
     retention: Option<i64>,
     /// Seconds.
@@ -134,13 +199,21 @@ fn is_not(said: &bool) -> bool {
     !said
 }
 
+/// The tables whose rows go.
+pub(super) fn going<'a>(graph: &'a Graph, plan: &Plan) -> Vec<&'a str> {
+    let steps = plan.purges.iter().flat_map(|purge| &purge.steps);
+    let mut names: Vec<&str> = steps
+        .map(|step| graph.table(step.table).name.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// The document of a spec as a literal.
 pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     let control = control_name(graph);
-    let goes = |name: &str| {
-        let mut steps = plan.purges.iter().flat_map(|purge| &purge.steps);
-        steps.any(|step| graph.table(step.table).name == name)
-    };
+    let going = going(graph, plan);
     let is_archived = |name: &str| {
         let mut archived = graph.rules.iter().flat_map(|rule| &rule.archive);
         archived.any(|id| graph.table(*id).name == name)
@@ -148,23 +221,50 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     let tables = graph.tables.iter().zip(0..).map(|(table, at)| {
         let known = Table {
             columns: acting::columns(graph, table),
-            goes: goes(&table.name),
+            goes: going.contains(&table.name.as_str()),
             is_set: !updates(graph, graph::TableId(at), dialect).is_empty(),
             is_archived: is_archived(&table.name),
         };
         (table.name.as_str(), known)
     });
+    let role = |suffix: &str| role_name(dialect, &control, suffix);
+    let mut indexes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for index in index_statements(graph, dialect) {
+        let table = graph.table(index.need.table).name.clone();
+        indexes.entry(table).or_default().push(index.name);
+    }
+    let throttles = super::settings::throttles(graph, dialect, &graph.schema);
     let document = SpecDocument {
+        spec: &graph.name,
+        title: &graph.title,
+        control: &control,
+        roles: Roles {
+            owner: role("owner"),
+            operator: role("operator"),
+            auditor: role("auditor"),
+            login: role("schedule"),
+        },
+        stamps: stamp::names(graph),
+        archiving: archive::rules(graph)
+            .map(|rule| rule.name.as_str())
+            .collect(),
         rules: graph.rules.iter().map(|rule| rule.name.as_str()).collect(),
         schema: &graph.schema,
         workers: graph.workers,
         archives: graph.rules.iter().any(|rule| !rule.archive.is_empty()),
         lock_class: lock_class(&control),
-        jobs: jobs(graph, dialect)
-            .iter()
-            .map(|job| format!("{control}{}", job.suffix))
+        schedule: graph.schedules.join(", "),
+        jobs: Job::of(graph)
+            .map(|job| {
+                let [minutes, hours, weekdays] = job.starts();
+                Starts {
+                    name: format!("{control}{}", job.suffix()),
+                    minutes,
+                    hours,
+                    weekdays,
+                }
+            })
             .collect(),
-        login: role_name(dialect, &control, "schedule"),
         windows: graph
             .windows
             .iter()
@@ -177,10 +277,57 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             })
             .collect(),
         heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
+        heartbeat_schema: graph.heartbeat.as_ref().and_then(|it| it.schema.as_deref()),
+        sees_sessions: throttles.sees_sessions,
         tables: tables.collect(),
         keys: acting::documents(graph),
         edges: acting::edges(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
+        indexes,
+        guards: orphan_guard::documents(graph, dialect),
+    };
+    literal(&document, dialect)
+}
+
+/// The document of the schedule as a literal: what starts, when, and as whom.
+pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
+    let control = control_name(graph);
+    let mut jobs: Vec<CronJob> = Job::of(graph)
+        .map(|job| {
+            let worker = job.worker().map(|worker| format!(", \"worker\": {worker}"));
+            let worker = worker.unwrap_or_default();
+            CronJob {
+                name: format!("{control}{}", job.suffix()),
+                schedule: job.schedule.to_owned(),
+                command: format!("CALL {control}.run('{{\"trigger\": \"SCHEDULED\"{worker}}}')"),
+            }
+        })
+        .collect();
+    if graph.cron_history > 0 {
+        let name = format!("{control} history");
+        let names = jobs
+            .iter()
+            .map(|job| job.name.as_str())
+            .chain([name.as_str()]);
+        let names: Vec<String> = names.map(|name| dialect.text(name)).collect();
+        // pg_cron keeps a row of every start for ever.
+        let command = format!(
+            "DELETE FROM cron.job_run_details AS d USING cron.job AS j WHERE j.jobid = d.jobid AND j.jobname IN ({}) \
+             AND coalesce(d.end_time, d.start_time) < now() - interval '{} seconds'",
+            names.join(", "),
+            graph.cron_history
+        );
+        jobs.push(CronJob {
+            name: name.clone(),
+            schedule: "41 3 * * *".to_owned(),
+            command,
+        });
+    }
+    let document = ScheduleDocument {
+        control: &control,
+        login: role_name(dialect, &control, "schedule"),
+        operator: role_name(dialect, &control, "operator"),
+        jobs,
     };
     literal(&document, dialect)
 }
@@ -213,9 +360,11 @@ pub(super) fn of_rule(
             .map(|step| graph.table(step.table).name.as_str())
             .collect(),
         time_name: time_name(graph, rule),
+        zone: (rule.end_time.kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
         zoned: rule.single.is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
         scope_name: scope.map(|column| column.name.as_str()),
         scope_pattern: scope.map(|column| pattern(dialect, column.kind)),
+        scope_type: scope.map(|column| dialect.kind(column.kind)),
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
         retained: rule.single.as_ref().is_none_or(|it| it.aged().is_some()),

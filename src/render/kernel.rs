@@ -11,45 +11,155 @@ pub(super) struct KernelFile {
     pub(super) name: &'static str,
     /// What it is for.
     pub(super) purpose: &'static str,
-    text: &'static str,
+    bare: &'static str,
+    prologue: Prologue,
+}
+
+/// What stands in front of the text of a file: who applies it, and what that session is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prologue {
+    /// The owner role, in the control schema.
+    Owner,
+    /// The same, for routines that COMMIT: they may have no search path of their own, so that their text names the schema,
+    /// which is called `windrow` in the kernel.
+    Commits,
+    /// Who installs: roles and schema may not be there yet. It is told the document of the spec, and becomes the owner.
+    Installer,
+    /// Who installs; it is told what the schedule starts.
+    Schedule,
+}
+
+/// Texts that several files have in them, where a line says `--+` and their name.
+const PARTS: &[(&str, &str)] = &[
+    (
+        "callable.sql",
+        include_str!("../../templates/kernel/postgres/parts/callable.sql"),
+    ),
+    (
+        "claims.sql",
+        include_str!("../../templates/kernel/postgres/parts/claims.sql"),
+    ),
+    (
+        "rights.sql",
+        include_str!("../../templates/kernel/postgres/parts/rights.sql"),
+    ),
+];
+
+/// A query for what somebody else has made under windrow's names; `who` is a query for these.
+pub(super) fn claims(who: &str) -> String {
+    with_parts(&format!("WITH who AS ({who})\n--+ claims.sql"))
+}
+
+/// A query for what somebody else may do, and for constraints that are not as installed.
+pub(super) fn rights(who: &str) -> String {
+    with_parts(&format!(
+        "WITH who AS ({who})\nSELECT r.* FROM (\n--+ rights.sql\n) AS r"
+    ))
+}
+
+/// A text with the parts in it, as far in as the lines that name them.
+fn with_parts(text: &str) -> String {
+    let mut whole = String::new();
+    for line in text.lines() {
+        let code = line.trim_start();
+        let part = code.strip_prefix("--+ ").map(|name| {
+            PARTS
+                .iter()
+                .find(|(known, _)| *known == name)
+                .expect("a part of the kernel")
+        });
+        match part {
+            Some((_, part)) => {
+                let indent = &line[..line.len() - code.len()];
+                for line in with_parts(part).lines() {
+                    whole.extend([if line.is_empty() { "" } else { indent }, line, "\n"]);
+                }
+            }
+            None => whole.extend([line, "\n"]),
+        }
+    }
+    whole
 }
 
 /// What every installation has, on PostgreSQL.
 const CORE: &[KernelFile] = &[
     KernelFile {
+        name: "10_control.sql",
+        purpose: "the control schema: roles, policies, holds and the ledger",
+        bare: include_str!("../../templates/kernel/postgres/core/10_control.sql"),
+        prologue: Prologue::Installer,
+    },
+    KernelFile {
         name: "11_rules.sql",
         purpose: "what the spec says of each rule",
-        text: include_str!("../../templates/kernel/postgres/core/11_rules.sql"),
+        bare: include_str!("../../templates/kernel/postgres/core/11_rules.sql"),
+        prologue: Prologue::Owner,
     },
     KernelFile {
         name: "12_settings.sql",
         purpose: "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
-        text: include_str!("../../templates/kernel/postgres/core/12_settings.sql"),
+        bare: include_str!("../../templates/kernel/postgres/core/12_settings.sql"),
+        prologue: Prologue::Owner,
     },
     KernelFile {
         name: "35_guard.sql",
         purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
-        text: include_str!("../../templates/kernel/postgres/core/35_guard.sql"),
+        bare: include_str!("../../templates/kernel/postgres/core/35_guard.sql"),
+        prologue: Prologue::Owner,
     },
     KernelFile {
         name: "35_pace.sql",
         purpose: "how big the next batch is, and what a run rests for before it",
-        text: include_str!("../../templates/kernel/postgres/core/35_pace.sql"),
+        bare: include_str!("../../templates/kernel/postgres/core/35_pace.sql"),
+        prologue: Prologue::Owner,
     },
     KernelFile {
         name: "38_step.sql",
         purpose: "what the steps, previews and purges of all strategies share",
-        text: include_str!("../../templates/kernel/postgres/core/38_step.sql"),
+        bare: include_str!("../../templates/kernel/postgres/core/38_step.sql"),
+        prologue: Prologue::Owner,
     },
     KernelFile {
         name: "40_run.sql",
         purpose: "run, preview and purge, and what operates them",
-        text: include_str!("../../templates/kernel/postgres/core/40_run.sql"),
+        bare: include_str!("../../templates/kernel/postgres/core/40_run.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "41_calls.sql",
+        purpose: "run and purge: what commits",
+        bare: include_str!("../../templates/kernel/postgres/core/41_calls.sql"),
+        prologue: Prologue::Commits,
     },
     KernelFile {
         name: "46_metrics.sql",
         purpose: "how much is due, what stays and why, and the metrics",
-        text: include_str!("../../templates/kernel/postgres/core/46_metrics.sql"),
+        bare: include_str!("../../templates/kernel/postgres/core/46_metrics.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "47_plan.sql",
+        purpose: "how much is due, along time and ahead of it: what a backlog plan starts from",
+        bare: include_str!("../../templates/kernel/postgres/core/47_plan.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "48_verify.sql",
+        purpose: "is everything as it should be?",
+        bare: include_str!("../../templates/kernel/postgres/core/48_verify.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "51_rights.sql",
+        purpose: "who may call what, and what an installation notes at its end",
+        bare: include_str!("../../templates/kernel/postgres/core/51_rights.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "60_schedule.sql",
+        purpose: "the schedule",
+        bare: include_str!("../../templates/kernel/postgres/core/60_schedule.sql"),
+        prologue: Prologue::Schedule,
     },
 ];
 
@@ -57,28 +167,32 @@ const CORE: &[KernelFile] = &[
 const END_TIME: &[KernelFile] = &[KernelFile {
     name: "39_end_time.sql",
     purpose: "rules by the end of families",
-    text: include_str!("../../templates/kernel/postgres/strategies/end_time.sql"),
+    bare: include_str!("../../templates/kernel/postgres/strategies/end_time.sql"),
+    prologue: Prologue::Owner,
 }];
 
 /// What rules by removal time or age need.
 const TIMED: &[KernelFile] = &[KernelFile {
     name: "39_timed.sql",
     purpose: "rules by a stored removal time, or by age",
-    text: include_str!("../../templates/kernel/postgres/strategies/timed.sql"),
+    bare: include_str!("../../templates/kernel/postgres/strategies/timed.sql"),
+    prologue: Prologue::Owner,
 }];
 
 /// What rules of single rows need.
 const SINGLE: &[KernelFile] = &[KernelFile {
     name: "39_single.sql",
     purpose: "rules of single rows: expiry, orphan, keep-last",
-    text: include_str!("../../templates/kernel/postgres/strategies/single.sql"),
+    bare: include_str!("../../templates/kernel/postgres/strategies/single.sql"),
+    prologue: Prologue::Owner,
 }];
 
 /// What several workers need besides.
 const WORKERS: &[KernelFile] = &[KernelFile {
     name: "11_workers.sql",
     purpose: "the workers: how they share out a sweep",
-    text: include_str!("../../templates/kernel/postgres/features/11_workers.sql"),
+    bare: include_str!("../../templates/kernel/postgres/features/11_workers.sql"),
+    prologue: Prologue::Owner,
 }];
 
 /// Those that an installation needs.
@@ -97,19 +211,48 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
     used.flat_map(|(_, files)| files).collect()
 }
 
+/// What a session is told that applies a file, as literals.
+pub(super) struct Told {
+    /// The document of the spec.
+    pub(super) spec: String,
+    /// What the schedule starts.
+    pub(super) schedule: String,
+}
+
 impl KernelFile {
-    /// The text as an installation into a control schema applies it, made by its owner: in front of it stands where
-    /// unqualified names lead, and the markers of its statements name the schema.
-    pub(super) fn in_schema(&self, control: &str, owner: &str) -> String {
-        let mut text = format!(
-            "--# set lock_timeout\nSET lock_timeout = '5s';\n--# set statement_timeout\nSET statement_timeout = '1min';\n\
-             --# become {owner}\nSET ROLE {owner};\n--# look in {control}\nSET search_path = {control}, pg_catalog, pg_temp;\n\n"
-        );
-        for line in self.text.lines() {
-            text.push_str(&qualified(line, control).unwrap_or_else(|| line.to_owned()));
+    /// The text as an installation applies it. In front of it stands who does and where unqualified names lead, and the
+    /// markers of its statements name the schema.
+    pub(super) fn text(&self, control: &str, owner: &str, told: &Told) -> String {
+        let mut text = "--# set lock_timeout\nSET lock_timeout = '5s';\n\
+             --# set statement_timeout\nSET statement_timeout = '1min';\n"
+            .to_owned();
+        let document = |document: &str| {
+            format!("--# tell the session what the spec says\nSET windrow.document = {document};\n")
+        };
+        text += &match self.prologue {
+            Prologue::Owner => format!(
+                "--# become {owner}\nSET ROLE {owner};\n\
+                 --# look in {control}\nSET search_path = {control}, pg_catalog, pg_temp;\n"
+            ),
+            Prologue::Commits => format!("--# become {owner}\nSET ROLE {owner};\n"),
+            Prologue::Installer => document(&told.spec),
+            Prologue::Schedule => document(&told.schedule),
+        };
+        text.push('\n');
+        for line in with_parts(self.bare).lines() {
+            let line = match self.prologue {
+                Prologue::Commits => line.replace("windrow.", &format!("{control}.")),
+                _ => line.to_owned(),
+            };
+            text.push_str(&qualified(&line, control).unwrap_or(line));
             text.push('\n');
         }
-        text.push_str("--# become who installs\nRESET ROLE;\n--# look where who installs looks\nRESET search_path;\n");
+        if self.prologue != Prologue::Schedule {
+            text.push_str("--# become who installs\nRESET ROLE;\n");
+        }
+        if self.prologue == Prologue::Owner || self.prologue == Prologue::Installer {
+            text.push_str("--# look where who installs looks\nRESET search_path;\n");
+        }
         text
     }
 }
@@ -146,11 +289,13 @@ mod tests {
 
     #[test]
     fn the_kernel_has_no_holes() {
-        for file in [CORE, END_TIME, TIMED, SINGLE, WORKERS].concat() {
-            for (number, line) in file.text.lines().enumerate() {
+        let files = [CORE, END_TIME, TIMED, SINGLE, WORKERS].concat();
+        let texts = files.iter().map(|file| (file.name, file.bare));
+        for (name, text) in texts.chain(PARTS.iter().copied()) {
+            for (number, line) in text.lines().enumerate() {
                 let hole = ["{{", "{%", "{#", "@body@"];
                 let found = hole.iter().find(|hole| line.contains(*hole));
-                assert_eq!(found, None, "{}:{}: {line}", file.name, number + 1);
+                assert_eq!(found, None, "{name}:{}: {line}", number + 1);
             }
         }
     }

@@ -16,18 +16,16 @@ use crate::plan::{self, GuardedEdge, Hop};
 pub(super) struct GuardView {
     table: String,
     table_name: String,
-    table_class: String,
     /// The function in the control schema (PostgreSQL), and the trigger.
     function: String,
-    function_literal: String,
     trigger: String,
+    #[serde(skip)]
     trigger_name: String,
     /// The two triggers that MySQL and MariaDB need, with the database before them.
     on_insert: String,
     on_update: String,
     /// The columns of all edges, between commas.
     columns: String,
-    columns_literal: String,
     edges: Vec<GuardEdgeView>,
 }
 
@@ -58,6 +56,28 @@ struct WayView {
     /// What stands behind FROM and WHERE.
     from: String,
     names: String,
+}
+
+/// The trigger of a guarded table as the kernel looks for it on PostgreSQL: the table as a class, the columns quoted.
+#[derive(Serialize)]
+pub(super) struct GuardDocument {
+    table_name: String,
+    trigger_name: String,
+    function_name: String,
+    columns: String,
+}
+
+/// The triggers of a spec, in the order of its tables.
+pub(super) fn documents(graph: &Graph, dialect: Dialect) -> Vec<GuardDocument> {
+    let guards = views(graph, dialect).into_iter();
+    guards
+        .map(|guard| GuardDocument {
+            table_name: guard.table,
+            trigger_name: guard.trigger_name,
+            function_name: guard.function,
+            columns: guard.columns,
+        })
+        .collect()
 }
 
 /// A trigger as verify() looks for it.
@@ -91,15 +111,12 @@ pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<GuardView> {
             let function = within_limit(dialect, function);
             GuardView {
                 table_name: escaped(dialect, name),
-                table_class: dialect.text(&table),
                 table,
-                function_literal: dialect.text(&function),
                 function,
                 trigger: dialect.ident(&trigger("orphan_guard")),
-                trigger_name: dialect.text(&trigger("orphan_guard")),
+                trigger_name: trigger("orphan_guard"),
                 on_insert: of("insert"),
                 on_update: of("update"),
-                columns_literal: dialect.text(&columns.join(", ")),
                 columns: columns.join(", "),
                 edges: guard
                     .edges

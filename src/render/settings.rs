@@ -42,7 +42,7 @@ pub(super) struct ThrottlesView {
     queries: Vec<QueryView>,
     pub(super) heartbeat: Option<HeartbeatView>,
     /// Whether the owner role must see the sessions of others, and the history list.
-    sees_sessions: bool,
+    pub(super) sees_sessions: bool,
     sees_history: bool,
 }
 

@@ -118,6 +118,22 @@ pub(super) fn rules(graph: &Graph) -> impl Iterator<Item = &Rule> {
     graph.rules.iter().filter(|rule| !rule.stamps().is_empty())
 }
 
+/// What the routines of each stamp begin with, rule by rule.
+pub(super) fn names(graph: &Graph) -> Vec<String> {
+    let rules = graph.rules.iter();
+    rules
+        .flat_map(|rule| rule.stamps().iter().map(|stamp| named(rule, stamp, "_")))
+        .collect()
+}
+
+/// The name of a stamp: that of its rule, and what it is of.
+fn named(rule: &Rule, stamp: &Stamp, separator: &str) -> String {
+    match &stamp.of {
+        Some(name) => format!("{}{separator}{name}", rule.name),
+        None => rule.name.clone(),
+    }
+}
+
 /// Everything whose removal times can be set anew, rule by rule.
 pub(super) fn views(graph: &Graph, rules: &[RuleView], dialect: Dialect) -> Vec<StampView> {
     let rules = graph.rules.iter().zip(rules);
@@ -161,10 +177,7 @@ fn view(
     let table = graph.table(stamp.root);
     let key = &table.key[0];
     let family = stamp.family.as_ref().map(|column| dialect.ident(column));
-    let named = |separator: &str| match &stamp.of {
-        Some(name) => format!("{}{separator}{name}", rule.name),
-        None => rule.name.clone(),
-    };
+    let named = |separator: &str| named(rule, stamp, separator);
     let conditions = |row: &'static str| {
         let conditions = stamp.candidates.iter();
         conditions.map(move |condition| dialect.condition_of(row, condition))

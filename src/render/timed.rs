@@ -30,8 +30,6 @@ pub(super) struct TimedView {
     first_time: &'static str,
     /// The smallest step of the clock.
     tick: &'static str,
-    /// How long ago the oldest row that is due became due.
-    age_of_oldest: String,
     members: Vec<MemberView>,
     /// Whether there are tables beside the root table, and such that only a family that stays keeps a row of theirs.
     several: bool,
@@ -170,10 +168,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             local(graph, kind, &format!("p_as_of - INTERVAL {seconds} SECOND"))
         }
     };
-    let here = match rule.end_time.kind {
-        Kind::Timestamptz => String::new(),
-        _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
-    };
     let kept = match dialect {
         Dialect::Postgres => format!(
             "greatest(coalesce(p_retention, {}), {minimum}) + {lag}",
@@ -235,7 +229,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         locks: members.len() > 1 || timed.ended.is_some(),
         first_time: "'4714-11-24 00:00:00 BC'",
         tick: "interval '1 microsecond'",
-        age_of_oldest: format!("clock_timestamp(){here} - min(o.due)"),
         family_of_root: roots.family_of("r", dialect),
         family_of_t: roots.family_of("t", dialect),
         is_root: roots

@@ -5,9 +5,7 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- What the kernel knows of the spec.
---# register the spec
-SELECT {{ control }}.register_spec({{ document }});
+-- What the kernel knows of the rules.
 {% for rule in rules -%}
 --# register rule {{ rule.name }}
 SELECT {{ control }}.register_rule({{ loop.index }}, {{ rule.document }});

@@ -543,33 +543,35 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
     'Families without a {{ rule.end_time_name }}{% if rule.timed.ended %}, though they have ended{% endif %}. Reads only. [body @body@]';
 
--- {{ rule.name }}_overdue: what is due at an instant, for metrics.
---# create function {{ control }}.{{ rule.name }}_overdue
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+-- {{ rule.name }}_due: when what is due at an instant became so, the oldest first.
+--# create function {{ control }}.{{ rule.name }}_due
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_due(p_from {{ rule.time_type }}, p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (ended {{ rule.time_type }})
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
+SET jit = off
 AS $windrow$
-    SELECT count(*), {{ rule.timed.age_of_oldest }}, count(*) < p_limit
-    FROM (
-        SELECT t.{{ rule.end_time }} AS due
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} < {{ control }}.{{ rule.name }}_cutoff(p_as_of, NULL)
-          AND t.{{ rule.end_time }} > '-infinity'
+BEGIN
+    RETURN QUERY
+    SELECT t.{{ rule.end_time }}
+    FROM {{ rule.table }} AS t
+    WHERE t.{{ rule.end_time }} < {{ control }}.{{ rule.name }}_cutoff(p_as_of, NULL)
+      AND t.{{ rule.end_time }} >= p_from
+      AND t.{{ rule.end_time }} > '-infinity'
 {%- if rule.timed.root_column %}
-          AND {{ rule.timed.is_root }}
+      AND {{ rule.timed.is_root }}
 {%- endif %}
 {%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
+      AND {{ condition }}
 {%- endfor %}
-        ORDER BY t.{{ rule.end_time }}
-        LIMIT p_limit
-    ) AS o;
+    ORDER BY t.{{ rule.end_time }}
+    LIMIT p_limit;
+END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_overdue
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest {{ rule.end_time_name }} was, and whether these are all. Reads only. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_due
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_due({{ rule.time_type }}, timestamptz, bigint) IS
+    'The {{ rule.end_time_name }} of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body @body@]';
 
 {{ w::age_of(control=control, rule=rule) }}
 

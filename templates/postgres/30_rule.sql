@@ -949,20 +949,6 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body @body@]';
 
--- {{ rule.name }}_overdue: what is due at an instant, for metrics.
---# create function {{ control }}.{{ rule.name }}_overdue
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), {{ rule.age_of_oldest }}, count(*) < p_limit
-    FROM {{ control }}.{{ rule.name }}_next(p_as_of, NULL, NULL, '-infinity', {{ rule.first_key }}, p_limit) AS n;
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_overdue
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body @body@]';
-
 {{ w::age_of(control=control, rule=rule) }}
 
 -- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
 use serde_json::json;
+use windrow::bundle::Bundle;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::render;
@@ -198,15 +199,12 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         workers: 2,
         ..rig::graph()
     };
-    for statement in render::bundle(&lines, Dialect::Postgres)?
-        .files
-        .iter()
-        .flat_map(|it| &it.statements)
-    {
-        if statement.what.starts_with("schedule ") || statement.what == "register the spec" {
-            client.batch_execute(&statement.sql)?;
-        }
-    }
+    let of_lines = render::bundle(&lines, Dialect::Postgres)?;
+    apply(
+        &mut client,
+        &of_lines,
+        &["10_control.sql", "60_schedule.sql"],
+    )?;
     let both = jobs(&mut client)?;
     ensure!(
         both[0] == format!("{W}: 7 * * * *")
@@ -230,11 +228,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         fine.starts_with("ok: job ") && fine.matches("; job ").count() == 3,
         "{fine}"
     );
-    for statement in rig::bundle()?.files.iter().flat_map(|it| &it.statements) {
-        if statement.what == "register the spec" {
-            client.batch_execute(&statement.sql)?;
-        }
-    }
+    apply(&mut client, &rig::bundle()?, &["10_control.sql"])?;
     let left = told(&mut client, "")?;
     ensure!(
         left.starts_with("violation: job ") && left.contains(&format!("{W} line 2, is of no line")),
@@ -389,5 +383,15 @@ fn through_psql(bin_dir: PathBuf) -> Result<()> {
             "SELECT (SELECT count(*) FROM pg_roles WHERE rolname LIKE 'windrow%') + (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'windrow%')"
         )? == 0
     );
+    Ok(())
+}
+
+/// Applies some files of a bundle, by their names.
+fn apply(client: &mut Client, bundle: &Bundle, names: &[&str]) -> Result<()> {
+    let files = bundle.files.iter();
+    let files = files.filter(|file| names.iter().any(|name| file.path.ends_with(name)));
+    for statement in files.flat_map(|file| &file.statements) {
+        client.batch_execute(&statement.sql)?;
+    }
     Ok(())
 }

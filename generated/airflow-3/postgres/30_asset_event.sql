@@ -498,18 +498,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 3a69a6407b7a]';
 
--- asset_event_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() - min(n.ended), count(*) < p_limit
-    FROM windrow_airflow_3.asset_event_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.asset_event_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 44bd361a9f5f]';
-
 -- asset_event_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_age_of(p_key text)
 RETURNS double precision
@@ -547,4 +535,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_undated(timestamptz, text) IS
     'Roots that are final but have no timestamp, so that no retention can ever be reached. Reads only. [body ba0906eb7589]';
 
+SELECT windrow_airflow_3.register_routines('30_asset_event.sql', ARRAY[
+    'asset_event_age_of', 'asset_event_batch', 'asset_event_judge', 'asset_event_kept', 'asset_event_named',
+    'asset_event_next', 'asset_event_rows', 'asset_event_scope', 'asset_event_undated'
+]);
 RESET ROLE;

@@ -318,4 +318,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_named(bigint, text, timestamptz) IS
     'Deletes the named row of asset_state_store if what it names is gone, however young it is, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 9b57b3fd9ddc]';
+SELECT windrow_airflow_3.register_routines('30_asset_state.sql', ARRAY[
+    'asset_state_batch', 'asset_state_cutoff', 'asset_state_judge', 'asset_state_named', 'asset_state_next',
+    'asset_state_overdue'
+]);
 RESET ROLE;

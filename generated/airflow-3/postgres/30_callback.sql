@@ -391,4 +391,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_named(bigint, text, timestamptz) IS
     'Deletes the named row of callback with what belongs to it if what it names is gone, however young it is, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 4fe6aca4a7ea]';
+SELECT windrow_airflow_3.register_routines('30_callback.sql', ARRAY[
+    'callback_batch', 'callback_below', 'callback_cutoff', 'callback_judge', 'callback_named', 'callback_next',
+    'callback_overdue', 'callback_rows'
+]);
 RESET ROLE;

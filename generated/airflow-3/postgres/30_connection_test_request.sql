@@ -256,26 +256,28 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_undated(timestamptz, text) IS
     'Families without a updated_at. Reads only. [body e86c40675af1]';
 
--- connection_test_request_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+-- connection_test_request_due: when what is due at an instant became so, the oldest first.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_due(p_from timestamptz, p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (ended timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
+SET jit = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
-    FROM (
-        SELECT t."updated_at" AS due
-        FROM "public"."connection_test_request" AS t
-        WHERE t."updated_at" < windrow_airflow_3.connection_test_request_cutoff(p_as_of, NULL)
-          AND t."updated_at" > '-infinity'
-          AND t."state" IN ('success', 'failed')
-        ORDER BY t."updated_at"
-        LIMIT p_limit
-    ) AS o;
+BEGIN
+    RETURN QUERY
+    SELECT t."updated_at"
+    FROM "public"."connection_test_request" AS t
+    WHERE t."updated_at" < windrow_airflow_3.connection_test_request_cutoff(p_as_of, NULL)
+      AND t."updated_at" >= p_from
+      AND t."updated_at" > '-infinity'
+      AND t."state" IN ('success', 'failed')
+    ORDER BY t."updated_at"
+    LIMIT p_limit;
+END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest updated_at was, and whether these are all. Reads only. [body 099060d0d378]';
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_due(timestamptz, timestamptz, bigint) IS
+    'The updated_at of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 5258791daff4]';
 
 -- connection_test_request_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_age_of(p_key text)
@@ -370,4 +372,10 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their updated_at, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body f1c78c847a9d]';
+SELECT windrow_airflow_3.register_routines('30_connection_test_request.sql', ARRAY[
+    'connection_test_request_age_of', 'connection_test_request_batch', 'connection_test_request_count',
+    'connection_test_request_cutoff', 'connection_test_request_due', 'connection_test_request_in_window',
+    'connection_test_request_keep', 'connection_test_request_named', 'connection_test_request_strays',
+    'connection_test_request_undated', 'connection_test_request_window'
+]);
 RESET ROLE;

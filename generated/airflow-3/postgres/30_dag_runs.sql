@@ -1199,18 +1199,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 1ff8b78ed9e5]';
 
--- dag_runs_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() - min(n.ended), count(*) < p_limit
-    FROM windrow_airflow_3.dag_runs_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_runs_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 04ee4e453c40]';
-
 -- dag_runs_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_age_of(p_key text)
 RETURNS double precision
@@ -1335,4 +1323,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 6f3604d94057]';
+SELECT windrow_airflow_3.register_routines('30_dag_runs.sql', ARRAY[
+    'dag_runs_age_of', 'dag_runs_batch', 'dag_runs_judge', 'dag_runs_named', 'dag_runs_next', 'dag_runs_rows',
+    'dag_runs_scope', 'dag_runs_undated', 'dag_runs_unlisted'
+]);
 RESET ROLE;

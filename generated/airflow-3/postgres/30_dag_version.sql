@@ -628,18 +628,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body e8877c838389]';
 
--- dag_version_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() - min(n.ended), count(*) < p_limit
-    FROM windrow_airflow_3.dag_version_next(p_as_of, NULL, NULL, '-infinity', '00000000-0000-0000-0000-000000000000', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_version_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 2dd4249bd2d9]';
-
 -- dag_version_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_age_of(p_key text)
 RETURNS double precision
@@ -677,4 +665,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_undated(timestamptz, text) IS
     'Roots that are final but have no created_at, so that no retention can ever be reached. Reads only. [body 4a416808e292]';
 
+SELECT windrow_airflow_3.register_routines('30_dag_version.sql', ARRAY[
+    'dag_version_age_of', 'dag_version_batch', 'dag_version_judge', 'dag_version_kept', 'dag_version_named',
+    'dag_version_next', 'dag_version_rows', 'dag_version_scope', 'dag_version_undated'
+]);
 RESET ROLE;

@@ -250,25 +250,27 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_undated(timestamptz, text) IS
     'Families without a timestamp. Reads only. [body 3104bfb7b522]';
 
--- import_error_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+-- import_error_due: when what is due at an instant became so, the oldest first.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_due(p_from timestamptz, p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (ended timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
+SET jit = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
-    FROM (
-        SELECT t."timestamp" AS due
-        FROM "public"."import_error" AS t
-        WHERE t."timestamp" < windrow_airflow_3.import_error_cutoff(p_as_of, NULL)
-          AND t."timestamp" > '-infinity'
-        ORDER BY t."timestamp"
-        LIMIT p_limit
-    ) AS o;
+BEGIN
+    RETURN QUERY
+    SELECT t."timestamp"
+    FROM "public"."import_error" AS t
+    WHERE t."timestamp" < windrow_airflow_3.import_error_cutoff(p_as_of, NULL)
+      AND t."timestamp" >= p_from
+      AND t."timestamp" > '-infinity'
+    ORDER BY t."timestamp"
+    LIMIT p_limit;
+END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.import_error_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp was, and whether these are all. Reads only. [body db6b3b9792d6]';
+COMMENT ON FUNCTION windrow_airflow_3.import_error_due(timestamptz, timestamptz, bigint) IS
+    'The timestamp of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body ad98dec77019]';
 
 -- import_error_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_age_of(p_key text)
@@ -360,4 +362,9 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their timestamp, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body cab4a587d761]';
+SELECT windrow_airflow_3.register_routines('30_import_error.sql', ARRAY[
+    'import_error_age_of', 'import_error_batch', 'import_error_count', 'import_error_cutoff', 'import_error_due',
+    'import_error_in_window', 'import_error_keep', 'import_error_named', 'import_error_strays',
+    'import_error_undated', 'import_error_window'
+]);
 RESET ROLE;

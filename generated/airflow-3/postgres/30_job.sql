@@ -256,26 +256,28 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_undated(timestamptz, text) IS
     'Families without a latest_heartbeat. Reads only. [body 6d3908b0ef7a]';
 
--- job_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+-- job_due: when what is due at an instant became so, the oldest first.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.job_due(p_from timestamptz, p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (ended timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
+SET jit = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
-    FROM (
-        SELECT t."latest_heartbeat" AS due
-        FROM "public"."job" AS t
-        WHERE t."latest_heartbeat" < windrow_airflow_3.job_cutoff(p_as_of, NULL)
-          AND t."latest_heartbeat" > '-infinity'
-          AND t."state" IN ('success', 'failed')
-        ORDER BY t."latest_heartbeat"
-        LIMIT p_limit
-    ) AS o;
+BEGIN
+    RETURN QUERY
+    SELECT t."latest_heartbeat"
+    FROM "public"."job" AS t
+    WHERE t."latest_heartbeat" < windrow_airflow_3.job_cutoff(p_as_of, NULL)
+      AND t."latest_heartbeat" >= p_from
+      AND t."latest_heartbeat" > '-infinity'
+      AND t."state" IN ('success', 'failed')
+    ORDER BY t."latest_heartbeat"
+    LIMIT p_limit;
+END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest latest_heartbeat was, and whether these are all. Reads only. [body 9428d8845ef9]';
+COMMENT ON FUNCTION windrow_airflow_3.job_due(timestamptz, timestamptz, bigint) IS
+    'The latest_heartbeat of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body c24e51bbff1d]';
 
 -- job_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_age_of(p_key text)
@@ -370,4 +372,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body 2bf7e128137d]';
+SELECT windrow_airflow_3.register_routines('30_job.sql', ARRAY[
+    'job_age_of', 'job_batch', 'job_count', 'job_cutoff', 'job_due', 'job_in_window', 'job_keep', 'job_named',
+    'job_strays', 'job_undated', 'job_window'
+]);
 RESET ROLE;

@@ -250,25 +250,27 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_undated(timestamptz, text) IS
     'Families without a dttm. Reads only. [body 20fc013742ee]';
 
--- log_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.log_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+-- log_due: when what is due at an instant became so, the oldest first.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.log_due(p_from timestamptz, p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (ended timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
+SET jit = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
-    FROM (
-        SELECT t."dttm" AS due
-        FROM "public"."log" AS t
-        WHERE t."dttm" < windrow_airflow_3.log_cutoff(p_as_of, NULL)
-          AND t."dttm" > '-infinity'
-        ORDER BY t."dttm"
-        LIMIT p_limit
-    ) AS o;
+BEGIN
+    RETURN QUERY
+    SELECT t."dttm"
+    FROM "public"."log" AS t
+    WHERE t."dttm" < windrow_airflow_3.log_cutoff(p_as_of, NULL)
+      AND t."dttm" >= p_from
+      AND t."dttm" > '-infinity'
+    ORDER BY t."dttm"
+    LIMIT p_limit;
+END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.log_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest dttm was, and whether these are all. Reads only. [body 0e681b2a5552]';
+COMMENT ON FUNCTION windrow_airflow_3.log_due(timestamptz, timestamptz, bigint) IS
+    'The dttm of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 3a1ccd861154]';
 
 -- log_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_age_of(p_key text)
@@ -360,4 +362,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their dttm, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body 3ea8fbb270cc]';
+SELECT windrow_airflow_3.register_routines('30_log.sql', ARRAY[
+    'log_age_of', 'log_batch', 'log_count', 'log_cutoff', 'log_due', 'log_in_window', 'log_keep', 'log_named',
+    'log_strays', 'log_undated', 'log_window'
+]);
 RESET ROLE;

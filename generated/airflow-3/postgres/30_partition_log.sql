@@ -316,4 +316,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.partition_log_named(bigint, text, timestamptz) IS
     'Deletes the named row of partitioned_asset_key_log if what it names is gone, however young it is, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 15761551da42]';
+SELECT windrow_airflow_3.register_routines('30_partition_log.sql', ARRAY[
+    'partition_log_batch', 'partition_log_cutoff', 'partition_log_judge', 'partition_log_named',
+    'partition_log_next', 'partition_log_overdue'
+]);
 RESET ROLE;

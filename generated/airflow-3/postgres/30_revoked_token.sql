@@ -269,4 +269,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_named(bigint, text, timestamptz) IS
     'Deletes the named row of revoked_token, whatever its exp, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 510a4a849506]';
+SELECT windrow_airflow_3.register_routines('30_revoked_token.sql', ARRAY[
+    'revoked_token_batch', 'revoked_token_judge', 'revoked_token_named', 'revoked_token_next',
+    'revoked_token_overdue'
+]);
 RESET ROLE;

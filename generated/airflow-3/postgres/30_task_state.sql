@@ -281,4 +281,7 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_named(bigint, text, timestamptz) IS
     'Deletes the named row of task_state_store, whatever its expires_at, unless it is held. o_skipped: why it stays. purge_one() calls it. [body d96f703cb15a]';
+SELECT windrow_airflow_3.register_routines('30_task_state.sql', ARRAY[
+    'task_state_batch', 'task_state_judge', 'task_state_named', 'task_state_next', 'task_state_overdue'
+]);
 RESET ROLE;

@@ -408,4 +408,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_named(bigint, text, timestamptz) IS
     'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held. o_skipped: why it stays. purge_one() calls it. [body ba58ef533454]';
+SELECT windrow_airflow_3.register_routines('30_tries.sql', ARRAY[
+    'tries_batch', 'tries_below', 'tries_judge', 'tries_named', 'tries_next', 'tries_overdue', 'tries_rows',
+    'tries_unranked'
+]);
 RESET ROLE;

@@ -234,5 +234,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION single_preview(text, jsonb, timestamptz) IS
     'What a run of a rule of single rows would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body afa55e577cac]';
+SELECT windrow_airflow_3.register_routines('39_single.sql', ARRAY[
+    'literals', 'single_keys', 'single_preview', 'single_step'
+]);
 RESET ROLE;
 RESET search_path;

@@ -1345,5 +1345,12 @@ $windrow$;
 COMMENT ON FUNCTION record_forced_install(jsonb) IS
     'Notes the findings of the check that an installation overruled; NULL clears the note. [body ee752c48a645]';
 
+SELECT windrow_airflow_3.register_routines('40_run.sql', ARRAY[
+    'arm', 'check_caller', 'check_run_options', 'claim_artifacts', 'drop_policy', 'duration_of', 'finish_artifact',
+    'foreign_code', 'holds_lock', 'in_window', 'is_alive', 'is_own', 'pause', 'preview', 'pruned_by',
+    'purge_begin', 'purge_end', 'reap', 'record_forced_install', 'record_pass', 'record_skips', 'release_hold',
+    'resume', 'rule_result', 'run_begin', 'run_end', 'run_open', 'run_result', 'run_unlock', 'server_identity',
+    'set_hold', 'set_policy', 'set_windows', 'step', 'take_lock'
+]);
 RESET ROLE;
 RESET search_path;

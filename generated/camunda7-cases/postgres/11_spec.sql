@@ -5,83 +5,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_camunda7_cases_owner";
 
--- What the kernel knows of the spec.
-SELECT windrow_camunda7_cases.register_spec($windrow$
-{
-  "rules": [
-    "case_instances"
-  ],
-  "schema": "public",
-  "workers": 1,
-  "archives": false,
-  "lock_class": 881837136,
-  "jobs": [
-    "windrow_camunda7_cases"
-  ],
-  "login": "windrow_camunda7_cases_schedule",
-  "windows": [
-    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
-  ],
-  "tables": {
-    "act_ge_bytearray": {"columns": ["id_"], "goes": true},
-    "act_hi_attachment": {"columns": ["content_id_", "id_", "task_id_"], "goes": true},
-    "act_hi_caseactinst": {"columns": ["case_inst_id_"], "goes": true},
-    "act_hi_caseinst": {"columns": ["id_"], "goes": true},
-    "act_hi_comment": {"columns": ["task_id_"], "goes": true},
-    "act_hi_dec_in": {"columns": ["bytearray_id_", "dec_inst_id_", "id_"], "goes": true},
-    "act_hi_dec_out": {"columns": ["bytearray_id_", "dec_inst_id_", "id_"], "goes": true},
-    "act_hi_decinst": {"columns": ["case_inst_id_", "id_"], "goes": true},
-    "act_hi_detail": {"columns": ["bytearray_id_", "case_inst_id_", "id_"], "goes": true},
-    "act_hi_identitylink": {"columns": ["task_id_"], "goes": true},
-    "act_hi_op_log": {"columns": ["case_inst_id_"], "goes": true},
-    "act_hi_taskinst": {"columns": ["case_inst_id_", "id_"], "goes": true},
-    "act_hi_varinst": {"columns": ["bytearray_id_", "case_inst_id_", "id_"], "goes": true}
-  },
-  "keys": [
-    {"table_name": "act_hi_attachment", "columns": ["task_id_"], "parent": "act_hi_taskinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_caseactinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_comment", "columns": ["task_id_"], "parent": "act_hi_taskinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_in", "columns": ["dec_inst_id_"], "parent": "act_hi_decinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_out", "columns": ["dec_inst_id_"], "parent": "act_hi_decinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_decinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_detail", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_identitylink", "columns": ["task_id_"], "parent": "act_hi_taskinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_op_log", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_taskinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_varinst", "columns": ["case_inst_id_"], "parent": "act_hi_caseinst", "named": ["id_"], "effects": "cnd"}
-  ],
-  "edges": [
-    ["act_ge_bytearray", "id_", "act_hi_varinst", "bytearray_id_"],
-    ["act_ge_bytearray", "id_", "act_hi_detail", "bytearray_id_"],
-    ["act_ge_bytearray", "id_", "act_hi_dec_in", "bytearray_id_"],
-    ["act_ge_bytearray", "id_", "act_hi_dec_out", "bytearray_id_"],
-    ["act_ge_bytearray", "id_", "act_hi_attachment", "content_id_"],
-    ["act_hi_attachment", "task_id_", "act_hi_taskinst", "id_"],
-    ["act_hi_caseactinst", "case_inst_id_", "act_hi_caseinst", "id_"],
-    ["act_hi_comment", "task_id_", "act_hi_taskinst", "id_"],
-    ["act_hi_dec_in", "dec_inst_id_", "act_hi_decinst", "id_"],
-    ["act_hi_dec_out", "dec_inst_id_", "act_hi_decinst", "id_"],
-    ["act_hi_decinst", "case_inst_id_", "act_hi_caseinst", "id_"],
-    ["act_hi_detail", "case_inst_id_", "act_hi_caseinst", "id_"],
-    ["act_hi_identitylink", "task_id_", "act_hi_taskinst", "id_"],
-    ["act_hi_op_log", "case_inst_id_", "act_hi_caseinst", "id_"],
-    ["act_hi_taskinst", "case_inst_id_", "act_hi_caseinst", "id_"],
-    ["act_hi_varinst", "case_inst_id_", "act_hi_caseinst", "id_"]
-  ],
-  "ignored": [
-    "act_hi_actinst",
-    "act_hi_procinst",
-    "act_ru_case_execution",
-    "act_ru_case_sentry_part",
-    "act_ru_execution",
-    "act_ru_ext_task",
-    "act_ru_identitylink",
-    "act_ru_job",
-    "act_ru_task",
-    "act_ru_variable"
-  ]
-}
-$windrow$);
+-- What the kernel knows of the rules.
 SELECT windrow_camunda7_cases.register_rule(1, $windrow$
 {
   "rule": "case_instances",
@@ -104,8 +28,10 @@ SELECT windrow_camunda7_cases.register_rule(1, $windrow$
   ],
   "time_name": "close_time_",
   "zoned": false,
+  "zone": "UTC",
   "scope_name": "case_def_id_",
   "scope_pattern": "^.+$",
+  "scope_type": "text",
   "retention": null,
   "minimum": 86400,
   "retained": true,

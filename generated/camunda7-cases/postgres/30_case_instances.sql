@@ -837,18 +837,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body d309684a34d6]';
 
--- case_instances_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
-    FROM windrow_camunda7_cases.case_instances_next(p_as_of, NULL, NULL, '-infinity', '', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 82ae4ac32df6]';
-
 -- case_instances_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_age_of(p_key text)
 RETURNS double precision
@@ -911,4 +899,9 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 35a4adc4a71e]';
+SELECT windrow_camunda7_cases.register_routines('30_case_instances.sql', ARRAY[
+    'case_instances_age_of', 'case_instances_batch', 'case_instances_judge', 'case_instances_named',
+    'case_instances_next', 'case_instances_rows', 'case_instances_scope', 'case_instances_undated',
+    'case_instances_unlisted'
+]);
 RESET ROLE;

@@ -785,18 +785,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body ca2d68256c1c]';
 
--- batches_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
-    FROM windrow_camunda7_end_time.batches_next(p_as_of, NULL, NULL, '-infinity', '', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.batches_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body febe7d4a8e30]';
-
 -- batches_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_age_of(p_key text)
 RETURNS double precision
@@ -835,4 +823,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_undated(timestamptz, text) IS
     'Roots that are final but have no end_time_, so that no retention can ever be reached. Reads only. [body d48d739561da]';
 
+SELECT windrow_camunda7_end_time.register_routines('30_batches.sql', ARRAY[
+    'batches_age_of', 'batches_batch', 'batches_judge', 'batches_kept', 'batches_named', 'batches_next',
+    'batches_rows', 'batches_scope', 'batches_undated'
+]);
 RESET ROLE;

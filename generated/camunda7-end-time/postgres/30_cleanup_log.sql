@@ -522,18 +522,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 536a37ac9b5f]';
 
--- cleanup_log_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
-    FROM windrow_camunda7_end_time.cleanup_log_next(p_as_of, NULL, NULL, '-infinity', '', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 31ff71de0520]';
-
 -- cleanup_log_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_age_of(p_key text)
 RETURNS double precision
@@ -573,4 +561,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_undated(timestamptz, text) IS
     'Roots that are final but have no timestamp_, so that no retention can ever be reached. Reads only. [body c88898c90519]';
 
+SELECT windrow_camunda7_end_time.register_routines('30_cleanup_log.sql', ARRAY[
+    'cleanup_log_age_of', 'cleanup_log_batch', 'cleanup_log_judge', 'cleanup_log_kept', 'cleanup_log_named',
+    'cleanup_log_next', 'cleanup_log_rows', 'cleanup_log_scope', 'cleanup_log_undated'
+]);
 RESET ROLE;

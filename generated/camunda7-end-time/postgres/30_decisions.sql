@@ -724,18 +724,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 1c1506b52ee8]';
 
--- decisions_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
-    FROM windrow_camunda7_end_time.decisions_next(p_as_of, NULL, NULL, '-infinity', '', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body bf974c40d57a]';
-
 -- decisions_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_age_of(p_key text)
 RETURNS double precision
@@ -802,4 +790,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 1eeb0c159f4a]';
+SELECT windrow_camunda7_end_time.register_routines('30_decisions.sql', ARRAY[
+    'decisions_age_of', 'decisions_batch', 'decisions_judge', 'decisions_kept', 'decisions_named',
+    'decisions_next', 'decisions_rows', 'decisions_scope', 'decisions_undated', 'decisions_unlisted'
+]);
 RESET ROLE;

@@ -271,5 +271,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
     'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it. [body eefd01351b4b]';
+SELECT windrow_camunda7_end_time.register_routines('39_end_time.sql', ARRAY[
+    'end_time_preview', 'end_time_step', 'next_roots'
+]);
 RESET ROLE;
 RESET search_path;

@@ -6,27 +6,57 @@ SET statement_timeout = '1min';
 SET ROLE "windrow_camunda7_end_time_owner";
 SET search_path = windrow_camunda7_end_time, pg_catalog, pg_temp;
 
+-- due_query: how the times of what is due by a rule are read, the oldest first: at the instant $1, at most $2 of them.
+CREATE OR REPLACE FUNCTION due_query(p_rule text)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rule rule%ROWTYPE;
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    IF v_rule.strategy = 'end-time' THEN
+        RETURN format('%s($1, NULL, NULL, %L, %L, $2)', routine_of(p_rule, 'next'), '-infinity', v_rule.document ->> 'first_key');
+    END IF;
+    RETURN format('%s(%L, $1, $2)', routine_of(p_rule, 'due'), '-infinity');
+END
+$windrow$;
+COMMENT ON FUNCTION due_query(text) IS
+    'The call that lists what is due by a rule; ended: when it became so. $1: as of when; $2: how many at most. [body 73195f8f0e1c]';
+
 -- due_of: what is due at this instant, of one rule or of each: the search of a run, ended after p_limit rows.
 CREATE OR REPLACE FUNCTION due_of(p_rule text, p_limit bigint)
 RETURNS TABLE (rule text, families bigint, age_seconds double precision, complete boolean)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+SET jit = off
 AS $windrow$
 #variable_conflict use_column
 DECLARE
-    v_rule text;
+    v_rule record;
+    v_due  text;
 BEGIN
-    FOR v_rule IN SELECT r.rule FROM rule AS r WHERE p_rule IS NULL OR r.rule = p_rule ORDER BY r.position LOOP
+    FOR v_rule IN SELECT r.* FROM rule AS r WHERE p_rule IS NULL OR r.rule = p_rule ORDER BY r.position LOOP
+        v_due := CASE
+            WHEN v_rule.strategy IN ('end-time', 'removal-time', 'age') THEN format(
+                -- By the clock of the application, where its times have no zone.
+                '(SELECT count(*) AS families, clock_timestamp()%s - min(n.ended) AS age, count(*) < $2 AS complete FROM %s AS n)',
+                ' AT TIME ZONE ' || quote_literal(v_rule.document ->> 'zone'),
+                due_query(v_rule.rule)
+            )
+            ELSE format('%s($1, $2)', routine_of(v_rule.rule, 'overdue'))
+        END;
         RETURN QUERY EXECUTE format(
-            'SELECT $1, o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete FROM %s(clock_timestamp(), $2) AS o',
-            routine_of(v_rule, 'overdue')
+            'SELECT $3, o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete FROM %s AS o',
+            v_due
         )
-        USING v_rule, p_limit;
+        USING clock_timestamp(), p_limit, v_rule.rule;
     END LOOP;
 END
 $windrow$;
 COMMENT ON FUNCTION due_of(text, bigint) IS
-    'As due_now, of rule p_rule; NULL is each. [body 2818e9878ef8]';
+    'As due_now, of rule p_rule; NULL is each. [body 4901082e43cd]';
 
 -- due_now: what is due at this instant, by rule.
 CREATE OR REPLACE FUNCTION due_now(p_limit bigint)
@@ -319,5 +349,8 @@ FROM hold AS h
 WHERE h.until IS NULL OR h.until > clock_timestamp();
 COMMENT ON VIEW metrics IS
     'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
+SELECT windrow_camunda7_end_time.register_routines('46_metrics.sql', ARRAY[
+    'age_of', 'count_backlog', 'due_now', 'due_of', 'due_query', 'tally_up'
+]);
 RESET ROLE;
 RESET search_path;

@@ -3,27 +3,46 @@
 
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
+SET windrow.document = $windrow$
+{
+  "control": "windrow_camunda7_end_time",
+  "login": "windrow_camunda7_end_time_schedule",
+  "operator": "windrow_camunda7_end_time_operator",
+  "jobs": [
+    {"name": "windrow_camunda7_end_time", "schedule": "37 * * * *", "command": "CALL windrow_camunda7_end_time.run('{\"trigger\": \"SCHEDULED\"}')"}
+  ]
+}
+$windrow$;
 
--- The scheduled run: 37 * * * *, in the zone of pg_cron (GMT unless cron.timezone says otherwise).
+-- The scheduled runs, in the zone of pg_cron (GMT unless cron.timezone says otherwise): a job for each line of the schedule and
+-- each worker.
 -- One statement a job, so that run() can commit. A missed or overlapping start does no harm: one run at a time.
 -- The jobs have a login of their own, with the rights of an operator and no more: what a trigger of the application puts off
 -- until the COMMIT runs with these. pg_cron connects as this login (pg_hba.conf must let it in, without a password or with
 -- one in the .pgpass of the server), or needs no connection, with cron.use_background_workers = on.
 DO $windrow$
 DECLARE
-    v_role pg_catalog.text := pg_catalog.current_setting('role');
-    v_says pg_catalog.text;
+    v_known    pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
+    v_role     pg_catalog.text := pg_catalog.current_setting('role');
+    v_control  pg_catalog.text;
+    v_login    pg_catalog.text;
+    v_operator pg_catalog.text;
+    v_job      record;
+    v_says     pg_catalog.text;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    v_control := v_known ->> 'control';
+    v_login := v_known ->> 'login';
+    v_operator := v_known ->> 'operator';
     IF NOT EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         RAISE NOTICE 'not scheduled: the extension pg_cron is not in database %', current_database()
-            USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start CALL windrow_camunda7_end_time.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
+            USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start CALL ' || quote_ident(v_control) || '.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
         RETURN;
     END IF;
-    IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = 'windrow_camunda7_end_time_schedule') THEN
-        CREATE ROLE "windrow_camunda7_end_time_schedule" LOGIN;
+    IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_login) THEN
+        EXECUTE format('CREATE ROLE %I LOGIN', v_login);
     END IF;
-    GRANT "windrow_camunda7_end_time_operator" TO "windrow_camunda7_end_time_schedule";
+    EXECUTE format('GRANT %I TO %I', v_operator, v_login);
     SELECT concat_ws(', ', CASE WHEN r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls THEN 'has rights on the whole server' END, m.says)
     INTO v_says
     FROM pg_roles AS r
@@ -32,43 +51,48 @@ BEGIN
         FROM pg_auth_members AS a
         JOIN pg_roles AS g ON g.oid = a.roleid
         WHERE a.member = r.oid
-          AND g.rolname <> 'windrow_camunda7_end_time_operator'
+          AND g.rolname <> v_operator
         HAVING count(*) > 0
         UNION ALL
         SELECT NULL
         LIMIT 1
     ) AS m
-    WHERE r.rolname = 'windrow_camunda7_end_time_schedule';
+    WHERE r.rolname = v_login;
     IF v_says <> '' THEN
-        RAISE EXCEPTION 'the login of the schedule, "windrow_camunda7_end_time_schedule", %', v_says
-            USING ERRCODE = '55000', HINT = 'It is to have the rights of "windrow_camunda7_end_time_operator" and no more: take the others away, or drop it.';
+        RAISE EXCEPTION 'the login of the schedule, %, %', quote_ident(v_login), v_says
+            USING ERRCODE = '55000', HINT = format('It is to have the rights of %I and no more: take the others away, or drop it.', v_operator);
     END IF;
-    IF NOT has_schema_privilege('windrow_camunda7_end_time_schedule', 'cron', 'USAGE') THEN
+    IF NOT has_schema_privilege(v_login, 'cron', 'USAGE') THEN
         BEGIN
-            GRANT USAGE ON SCHEMA cron TO "windrow_camunda7_end_time_schedule";
+            EXECUTE format('GRANT USAGE ON SCHEMA cron TO %I', v_login);
         EXCEPTION WHEN insufficient_privilege THEN
             RAISE WARNING 'not scheduled: % may not grant the schema cron', current_user
-                USING HINT = 'Have a superuser GRANT USAGE ON SCHEMA cron TO "windrow_camunda7_end_time_schedule", then apply this file again.';
+                USING HINT = format('Have a superuser GRANT USAGE ON SCHEMA cron TO %I, then apply this file again.', v_login);
             RETURN;
         END;
     END IF;
-    IF NOT pg_has_role(current_user, 'windrow_camunda7_end_time_schedule', CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
-        EXECUTE format('GRANT "windrow_camunda7_end_time_schedule" TO %I', current_user);
+    IF NOT pg_has_role(current_user, v_login, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
+        EXECUTE format('GRANT %I TO %I', v_login, current_user);
     END IF;
     -- Jobs that an earlier spec or version had, and those that still connect to the server of which this one is a copy.
     FOR v_look IN 1..2 LOOP
         PERFORM cron.unschedule(j.jobid)
         FROM cron.job AS j
-        WHERE starts_with(j.jobname || ' ', 'windrow_camunda7_end_time ')
+        WHERE starts_with(j.jobname || ' ', v_control || ' ')
           AND (
-              j.username <> 'windrow_camunda7_end_time_schedule'
+              j.username <> v_login
               OR j.nodeport <> current_setting('port')::integer
-              OR j.jobname NOT IN ('windrow_camunda7_end_time')
+              OR NOT EXISTS (SELECT FROM jsonb_array_elements(v_known -> 'jobs') AS k WHERE k.value ->> 'name' = j.jobname)
           );
         -- pg_cron shows everybody but a superuser his own jobs only, and a job belongs to who makes it.
-        PERFORM set_config('role', 'windrow_camunda7_end_time_schedule', true);
+        PERFORM set_config('role', v_login, true);
     END LOOP;
-    PERFORM cron.schedule('windrow_camunda7_end_time', '37 * * * *', 'CALL windrow_camunda7_end_time.run(''{"trigger": "SCHEDULED"}'')');
+    FOR v_job IN
+        SELECT k.name, k.schedule, k.command
+        FROM jsonb_to_recordset(v_known -> 'jobs') AS k(name text, schedule text, command text)
+    LOOP
+        PERFORM cron.schedule(v_job.name, v_job.schedule, v_job.command);
+    END LOOP;
     PERFORM set_config('role', v_role, true);
 END
 $windrow$;

@@ -5,114 +5,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_camunda7_owner";
 
--- What the kernel knows of the spec.
-SELECT windrow_camunda7.register_spec($windrow$
-{
-  "rules": [
-    "history",
-    "task_metrics"
-  ],
-  "schema": "public",
-  "workers": 1,
-  "archives": false,
-  "lock_class": 780505254,
-  "jobs": [
-    "windrow_camunda7"
-  ],
-  "login": "windrow_camunda7_schedule",
-  "windows": [
-    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
-  ],
-  "tables": {
-    "act_ge_bytearray": {"columns": ["id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_actinst": {"columns": ["root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_attachment": {"columns": ["content_id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_batch": {"columns": ["id_"], "goes": true, "is_set": true},
-    "act_hi_comment": {"columns": ["root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_dec_in": {"columns": ["bytearray_id_", "dec_inst_id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_dec_out": {"columns": ["bytearray_id_", "dec_inst_id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_decinst": {"columns": ["id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_detail": {"columns": ["bytearray_id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_ext_task_log": {"columns": ["error_details_id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_identitylink": {"columns": ["root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_incident": {"columns": ["root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_job_log": {"columns": ["batch_id_", "job_exception_stack_id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_op_log": {"columns": ["root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_procinst": {"columns": ["id_"], "goes": true, "is_set": true},
-    "act_hi_taskinst": {"columns": ["id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_hi_varinst": {"columns": ["bytearray_id_", "root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_ru_authorization": {"columns": ["root_proc_inst_id_"], "goes": true, "is_set": true},
-    "act_ru_task_meter_log": {"columns": ["id_"], "goes": true}
-  },
-  "keys": [
-    {"table_name": "act_ge_bytearray", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_actinst", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_attachment", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_attachment", "columns": ["content_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_comment", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_in", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_in", "columns": ["dec_inst_id_"], "parent": "act_hi_decinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_in", "columns": ["bytearray_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_out", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_out", "columns": ["dec_inst_id_"], "parent": "act_hi_decinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_dec_out", "columns": ["bytearray_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_decinst", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_detail", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_detail", "columns": ["bytearray_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_ext_task_log", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_ext_task_log", "columns": ["error_details_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_identitylink", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_incident", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_job_log", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_job_log", "columns": ["job_exception_stack_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_job_log", "columns": ["batch_id_"], "parent": "act_hi_batch", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_op_log", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_taskinst", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_varinst", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_hi_varinst", "columns": ["bytearray_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_ru_authorization", "columns": ["root_proc_inst_id_"], "parent": "act_hi_procinst", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_ru_variable", "columns": ["bytearray_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_ru_job", "columns": ["exception_stack_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"},
-    {"table_name": "act_ru_ext_task", "columns": ["error_details_id_"], "parent": "act_ge_bytearray", "named": ["id_"], "effects": "cnd"}
-  ],
-  "edges": [
-    ["act_ge_bytearray", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_actinst", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_attachment", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_attachment", "content_id_", "act_ge_bytearray", "id_"],
-    ["act_hi_comment", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_dec_in", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_dec_in", "dec_inst_id_", "act_hi_decinst", "id_"],
-    ["act_hi_dec_in", "bytearray_id_", "act_ge_bytearray", "id_"],
-    ["act_hi_dec_out", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_dec_out", "dec_inst_id_", "act_hi_decinst", "id_"],
-    ["act_hi_dec_out", "bytearray_id_", "act_ge_bytearray", "id_"],
-    ["act_hi_decinst", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_detail", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_detail", "bytearray_id_", "act_ge_bytearray", "id_"],
-    ["act_hi_ext_task_log", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_ext_task_log", "error_details_id_", "act_ge_bytearray", "id_"],
-    ["act_hi_identitylink", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_incident", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_job_log", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_job_log", "job_exception_stack_id_", "act_ge_bytearray", "id_"],
-    ["act_hi_job_log", "batch_id_", "act_hi_batch", "id_"],
-    ["act_hi_op_log", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_taskinst", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_varinst", "root_proc_inst_id_", "act_hi_procinst", "id_"],
-    ["act_hi_varinst", "bytearray_id_", "act_ge_bytearray", "id_"],
-    ["act_ru_authorization", "root_proc_inst_id_", "act_hi_procinst", "id_"]
-  ],
-  "ignored": [
-    "act_hi_caseactinst",
-    "act_hi_caseinst",
-    "act_ru_execution",
-    "act_ru_ext_task",
-    "act_ru_job",
-    "act_ru_variable"
-  ]
-}
-$windrow$);
+-- What the kernel knows of the rules.
 SELECT windrow_camunda7.register_rule(1, $windrow$
 {
   "rule": "history",
@@ -140,6 +33,7 @@ SELECT windrow_camunda7.register_rule(1, $windrow$
   ],
   "time_name": "removal_time_",
   "zoned": false,
+  "zone": "UTC",
   "retention": 86400,
   "minimum": 86400,
   "retained": true,
@@ -177,6 +71,7 @@ SELECT windrow_camunda7.register_rule(2, $windrow$
   ],
   "time_name": "timestamp_",
   "zoned": false,
+  "zone": "UTC",
   "retention": 47520000,
   "minimum": 31968000,
   "retained": true,

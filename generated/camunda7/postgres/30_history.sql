@@ -1999,26 +1999,28 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_undated(timestamptz, text) IS
     'Families without a removal_time_, though they have ended. Reads only. [body 47b3a5ba29a4]';
 
--- history_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+-- history_due: when what is due at an instant became so, the oldest first.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_due(p_from timestamp, p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (ended timestamp)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
+SET jit = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(o.due), count(*) < p_limit
-    FROM (
-        SELECT t."removal_time_" AS due
-        FROM "public"."act_hi_procinst" AS t
-        WHERE t."removal_time_" < windrow_camunda7.history_cutoff(p_as_of, NULL)
-          AND t."removal_time_" > '-infinity'
-          AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-        ORDER BY t."removal_time_"
-        LIMIT p_limit
-    ) AS o;
+BEGIN
+    RETURN QUERY
+    SELECT t."removal_time_"
+    FROM "public"."act_hi_procinst" AS t
+    WHERE t."removal_time_" < windrow_camunda7.history_cutoff(p_as_of, NULL)
+      AND t."removal_time_" >= p_from
+      AND t."removal_time_" > '-infinity'
+      AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
+    ORDER BY t."removal_time_"
+    LIMIT p_limit;
+END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest removal_time_ was, and whether these are all. Reads only. [body 8bc3ed489ffa]';
+COMMENT ON FUNCTION windrow_camunda7.history_due(timestamp, timestamptz, bigint) IS
+    'The removal_time_ of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 63069f8cf26f]';
 
 -- history_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_age_of(p_key text)
@@ -2428,4 +2430,9 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. o_skipped: why it stays. purge_one() calls it. [body 21cb293c2594]';
+SELECT windrow_camunda7.register_routines('30_history.sql', ARRAY[
+    'history_age_of', 'history_batch', 'history_count', 'history_cutoff', 'history_due', 'history_families',
+    'history_families_count', 'history_in_window', 'history_judge', 'history_keep', 'history_named',
+    'history_next', 'history_strays', 'history_undated', 'history_window'
+]);
 RESET ROLE;

@@ -250,25 +250,27 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_undated(timestamptz, text) IS
     'Families without a timestamp_. Reads only. [body dc168e72f3cd]';
 
--- task_metrics_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
+-- task_metrics_due: when what is due at an instant became so, the oldest first.
+CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_due(p_from timestamp, p_as_of timestamptz, p_limit bigint)
+RETURNS TABLE (ended timestamp)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
+SET jit = off
 AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(o.due), count(*) < p_limit
-    FROM (
-        SELECT t."timestamp_" AS due
-        FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."timestamp_" < windrow_camunda7.task_metrics_cutoff(p_as_of, NULL)
-          AND t."timestamp_" > '-infinity'
-        ORDER BY t."timestamp_"
-        LIMIT p_limit
-    ) AS o;
+BEGIN
+    RETURN QUERY
+    SELECT t."timestamp_"
+    FROM "public"."act_ru_task_meter_log" AS t
+    WHERE t."timestamp_" < windrow_camunda7.task_metrics_cutoff(p_as_of, NULL)
+      AND t."timestamp_" >= p_from
+      AND t."timestamp_" > '-infinity'
+    ORDER BY t."timestamp_"
+    LIMIT p_limit;
+END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.task_metrics_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest timestamp_ was, and whether these are all. Reads only. [body ec49d7dc84e5]';
+COMMENT ON FUNCTION windrow_camunda7.task_metrics_due(timestamp, timestamptz, bigint) IS
+    'The timestamp_ of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 03a1ec356ce1]';
 
 -- task_metrics_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_camunda7.task_metrics_age_of(p_key text)
@@ -360,4 +362,9 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.task_metrics_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their timestamp_, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body 899c133cd684]';
+SELECT windrow_camunda7.register_routines('30_task_metrics.sql', ARRAY[
+    'task_metrics_age_of', 'task_metrics_batch', 'task_metrics_count', 'task_metrics_cutoff', 'task_metrics_due',
+    'task_metrics_in_window', 'task_metrics_keep', 'task_metrics_named', 'task_metrics_strays',
+    'task_metrics_undated', 'task_metrics_window'
+]);
 RESET ROLE;

@@ -362,5 +362,9 @@ END
 $windrow$;
 COMMENT ON FUNCTION purge_one(bigint, text, text) IS
     'Deletes what p_key names in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the reason why it stays. [body c1d933fbc9e9]';
+SELECT windrow_camunda7.register_routines('38_step.sql', ARRAY[
+    'begin_step', 'end_step', 'fail_step', 'families_left', 'is_busy', 'preview_document', 'purge_one',
+    'record_failure', 'take_locks'
+]);
 RESET ROLE;
 RESET search_path;

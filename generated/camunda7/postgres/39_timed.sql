@@ -236,5 +236,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION timed_preview(text, jsonb, timestamptz) IS
     'What a run of a rule by removal time or age would delete and skip now, as one JSON document. Reads only; preview() calls it. [body aa2895761b01]';
+SELECT windrow_camunda7.register_routines('39_timed.sql', ARRAY[
+    'timed_preview', 'timed_step'
+]);
 RESET ROLE;
 RESET search_path;

@@ -5,74 +5,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_dolphinscheduler_3_2_owner";
 
--- What the kernel knows of the spec.
-SELECT windrow_dolphinscheduler_3_2.register_spec($windrow$
-{
-  "rules": [
-    "process_instances"
-  ],
-  "schema": "public",
-  "workers": 1,
-  "archives": false,
-  "lock_class": 1550516580,
-  "jobs": [
-    "windrow_dolphinscheduler_3_2"
-  ],
-  "login": "windrow_dolphinscheduler_3_2_schedule",
-  "windows": [
-    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
-  ],
-  "tables": {
-    "t_ds_alert": {"columns": ["id", "process_instance_id"], "goes": true},
-    "t_ds_alert_send_status": {"columns": ["alert_id"], "goes": true},
-    "t_ds_command": {"columns": ["process_instance_id"], "goes": true},
-    "t_ds_dq_execute_result": {"columns": ["process_instance_id", "task_instance_id"], "goes": true},
-    "t_ds_dq_task_statistics_value": {"columns": ["task_instance_id"], "goes": true},
-    "t_ds_error_command": {"columns": ["process_instance_id"], "goes": true},
-    "t_ds_process_instance": {"columns": ["id"], "goes": true},
-    "t_ds_relation_process_instance": {"columns": ["parent_process_instance_id", "process_instance_id"], "goes": true},
-    "t_ds_relation_sub_workflow": {"columns": ["parent_workflow_instance_id", "sub_workflow_instance_id"], "goes": true},
-    "t_ds_task_group_queue": {"columns": ["process_id", "task_id"], "goes": true},
-    "t_ds_task_instance": {"columns": ["id", "process_instance_id"], "goes": true}
-  },
-  "keys": [
-    {"table_name": "t_ds_alert", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_alert_send_status", "columns": ["alert_id"], "parent": "t_ds_alert", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_command", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_dq_execute_result", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_dq_execute_result", "columns": ["task_instance_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_dq_task_statistics_value", "columns": ["task_instance_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_error_command", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_process_instance", "columns": ["parent_process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_process_instance", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_sub_workflow", "columns": ["parent_workflow_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_sub_workflow", "columns": ["sub_workflow_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_task_group_queue", "columns": ["process_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_task_group_queue", "columns": ["task_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_task_instance", "columns": ["process_instance_id"], "parent": "t_ds_process_instance", "named": ["id"], "effects": "cnd"}
-  ],
-  "edges": [
-    ["t_ds_alert", "process_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_alert_send_status", "alert_id", "t_ds_alert", "id"],
-    ["t_ds_command", "process_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_dq_execute_result", "process_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_dq_execute_result", "task_instance_id", "t_ds_task_instance", "id"],
-    ["t_ds_dq_task_statistics_value", "task_instance_id", "t_ds_task_instance", "id"],
-    ["t_ds_error_command", "process_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_relation_process_instance", "parent_process_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_relation_process_instance", "process_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_relation_sub_workflow", "parent_workflow_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_relation_sub_workflow", "sub_workflow_instance_id", "t_ds_process_instance", "id"],
-    ["t_ds_task_group_queue", "process_id", "t_ds_process_instance", "id"],
-    ["t_ds_task_group_queue", "task_id", "t_ds_task_instance", "id"],
-    ["t_ds_task_instance", "process_instance_id", "t_ds_process_instance", "id"]
-  ],
-  "ignored": [
-    "t_ds_listener_event",
-    "t_ds_trigger_relation"
-  ]
-}
-$windrow$);
+-- What the kernel knows of the rules.
 SELECT windrow_dolphinscheduler_3_2.register_rule(1, $windrow$
 {
   "rule": "process_instances",
@@ -93,8 +26,10 @@ SELECT windrow_dolphinscheduler_3_2.register_rule(1, $windrow$
   ],
   "time_name": "end_time",
   "zoned": false,
+  "zone": "UTC",
   "scope_name": "project_code",
   "scope_pattern": "^(0|-?[1-9][0-9]{0,18})$",
+  "scope_type": "bigint",
   "retention": 2592000,
   "minimum": 604800,
   "retained": true,

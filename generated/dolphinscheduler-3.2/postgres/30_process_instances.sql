@@ -845,18 +845,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 28d003f247fa]';
 
--- process_instances_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
-    FROM windrow_dolphinscheduler_3_2.process_instances_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body c33441617981]';
-
 -- process_instances_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_age_of(p_key text)
 RETURNS double precision
@@ -923,4 +911,9 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body f152c4fd92df]';
+SELECT windrow_dolphinscheduler_3_2.register_routines('30_process_instances.sql', ARRAY[
+    'process_instances_age_of', 'process_instances_batch', 'process_instances_judge', 'process_instances_named',
+    'process_instances_next', 'process_instances_rows', 'process_instances_scope', 'process_instances_undated',
+    'process_instances_unlisted'
+]);
 RESET ROLE;

@@ -5,69 +5,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_dolphinscheduler_owner";
 
--- What the kernel knows of the spec.
-SELECT windrow_dolphinscheduler.register_spec($windrow$
-{
-  "rules": [
-    "workflow_instances"
-  ],
-  "schema": "public",
-  "workers": 1,
-  "archives": false,
-  "lock_class": 1347203301,
-  "jobs": [
-    "windrow_dolphinscheduler"
-  ],
-  "login": "windrow_dolphinscheduler_schedule",
-  "windows": [
-    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
-  ],
-  "tables": {
-    "t_ds_alert": {"columns": ["id", "workflow_instance_id"], "goes": true},
-    "t_ds_alert_send_status": {"columns": ["alert_id"], "goes": true},
-    "t_ds_command": {"columns": ["workflow_instance_id"], "goes": true},
-    "t_ds_error_command": {"columns": ["workflow_instance_id"], "goes": true},
-    "t_ds_relation_sub_workflow": {"columns": ["parent_workflow_instance_id", "sub_workflow_instance_id"], "goes": true},
-    "t_ds_relation_workflow_instance": {"columns": ["parent_workflow_instance_id", "workflow_instance_id"], "goes": true},
-    "t_ds_serial_command": {"columns": ["workflow_instance_id"], "goes": true},
-    "t_ds_task_group_queue": {"columns": ["task_id", "workflow_instance_id"], "goes": true},
-    "t_ds_task_instance": {"columns": ["id", "workflow_instance_id"], "goes": true},
-    "t_ds_task_instance_context": {"columns": ["task_instance_id"], "goes": true},
-    "t_ds_workflow_instance": {"columns": ["id"], "goes": true}
-  },
-  "keys": [
-    {"table_name": "t_ds_alert", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_alert_send_status", "columns": ["alert_id"], "parent": "t_ds_alert", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_command", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_error_command", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_sub_workflow", "columns": ["parent_workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_sub_workflow", "columns": ["sub_workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_workflow_instance", "columns": ["parent_workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_relation_workflow_instance", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_serial_command", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_task_group_queue", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_task_group_queue", "columns": ["task_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_task_instance", "columns": ["workflow_instance_id"], "parent": "t_ds_workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "t_ds_task_instance_context", "columns": ["task_instance_id"], "parent": "t_ds_task_instance", "named": ["id"], "effects": "cnd"}
-  ],
-  "edges": [
-    ["t_ds_alert", "workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_alert_send_status", "alert_id", "t_ds_alert", "id"],
-    ["t_ds_command", "workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_error_command", "workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_relation_sub_workflow", "parent_workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_relation_sub_workflow", "sub_workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_relation_workflow_instance", "parent_workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_relation_workflow_instance", "workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_serial_command", "workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_task_group_queue", "workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_task_group_queue", "task_id", "t_ds_task_instance", "id"],
-    ["t_ds_task_instance", "workflow_instance_id", "t_ds_workflow_instance", "id"],
-    ["t_ds_task_instance_context", "task_instance_id", "t_ds_task_instance", "id"]
-  ],
-  "ignored": []
-}
-$windrow$);
+-- What the kernel knows of the rules.
 SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
 {
   "rule": "workflow_instances",
@@ -88,8 +26,10 @@ SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
   ],
   "time_name": "end_time",
   "zoned": false,
+  "zone": "UTC",
   "scope_name": "project_code",
   "scope_pattern": "^(0|-?[1-9][0-9]{0,18})$",
+  "scope_type": "bigint",
   "retention": 2592000,
   "minimum": 604800,
   "retained": true,

@@ -181,5 +181,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION set_setting(jsonb) IS
     'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT set_setting(''{"name": "time_budget", "value": 600}''); [body 18e3151cf645]';
+SELECT windrow_dolphinscheduler.register_routines('12_settings.sql', ARRAY[
+    'on_setting', 'set_setting', 'setting_of'
+]);
 RESET ROLE;
 RESET search_path;

@@ -6,18 +6,6 @@ SET statement_timeout = '1min';
 SET ROLE "windrow_yworkflow_owner";
 SET search_path = windrow_yworkflow, pg_catalog, pg_temp;
 
--- spec: what the spec says of the whole installation.
-CREATE TABLE IF NOT EXISTS spec (
-    only_row    boolean NOT NULL DEFAULT true PRIMARY KEY,
-    schema_name text    NOT NULL,
-    workers     integer NOT NULL,
-    archives    boolean NOT NULL,
-    lock_class  integer NOT NULL,
-    document    jsonb   NOT NULL
-);
-COMMENT ON TABLE spec IS
-    'What the spec says of the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may be at a time; archives: some rows are copied before they go; lock_class: of the advisory locks by which sessions see that a run goes on. Written by an installation.';
-
 -- rule: what the spec says of each rule. Filled by register_rule(), from the document in the file of the rule.
 CREATE TABLE IF NOT EXISTS rule (
     rule           text    NOT NULL PRIMARY KEY,
@@ -81,21 +69,15 @@ CREATE TABLE IF NOT EXISTS known_edge (
 COMMENT ON TABLE known_edge IS
     'The edges of the spec, column by column: own of table_name is compared with named of parent. Written by an installation.';
 
--- register_spec: takes what the spec says of the whole installation. What is known of rules that it has no more is forgotten.
+-- register_spec: takes what the spec says of its tables. What is known of rules that it has no more is forgotten.
 CREATE OR REPLACE FUNCTION register_spec(p_document jsonb)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $windrow$
-    INSERT INTO spec (schema_name, workers, archives, lock_class, document)
-    SELECT d.schema, d.workers, d.archives, d.lock_class, p_document
-    FROM jsonb_to_record(p_document) AS d(schema text, workers integer, archives boolean, lock_class integer)
-    ON CONFLICT (only_row) DO UPDATE
-    SET schema_name = excluded.schema_name,
-        workers = excluded.workers,
-        archives = excluded.archives,
-        lock_class = excluded.lock_class,
-        document = excluded.document;
+DECLARE
+    v_check text;
+BEGIN
     DELETE FROM rule_limit AS l WHERE NOT p_document -> 'rules' ? l.rule;
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
     DELETE FROM known_table;
@@ -111,17 +93,35 @@ AS $windrow$
     INSERT INTO known_edge (table_name, own, parent, named)
     SELECT d.value ->> 0, d.value ->> 1, d.value ->> 2, d.value ->> 3
     FROM jsonb_array_elements(p_document -> 'edges') AS d;
+    FOR v_check IN
+        SELECT k.conname
+        FROM pg_constraint AS k
+        WHERE k.conrelid = 'policy'::regclass
+          AND k.contype = 'c'
+          AND starts_with(k.conname, 'policy_')
+          AND NOT p_document -> 'rules' ? substr(k.conname, 8)
+    LOOP
+        EXECUTE format('ALTER TABLE policy DROP CONSTRAINT %I', v_check);
+    END LOOP;
+END
 $windrow$;
 COMMENT ON FUNCTION register_spec(jsonb) IS
-    'Takes what the spec says of the whole installation: its rules by name, how many workers, and the rest. [body f6d66ca482ef]';
+    'Takes what the spec says of its tables, and of its rules by name. [body 9066fbc0ddc8]';
+SELECT register_spec(s.document)
+FROM spec AS s;
 
--- register_rule: takes what the spec says of one rule.
+-- register_rule: takes what the spec says of one rule. Whoever writes a policy, a check enforces the minimum, and that the
+-- scope is a value of its column.
 CREATE OR REPLACE FUNCTION register_rule(p_position integer, p_document jsonb)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $windrow$
-    DELETE FROM rule AS r WHERE r.rule = p_document ->> 'rule';
+DECLARE
+    v_rule  constant text := p_document ->> 'rule';
+    v_check constant text := concat('policy_', v_rule);
+BEGIN
+    DELETE FROM rule AS r WHERE r.rule = v_rule;
     INSERT INTO rule (
         rule, position, strategy, root, tables, time_name, zoned, scope_name, scope_pattern, retention, minimum,
         retained, counts_undated, divided, document
@@ -133,13 +133,45 @@ AS $windrow$
         rule text, strategy text, root text, tables text[], time_name text, zoned boolean, scope_name text, scope_pattern text,
         retention bigint, minimum bigint, retained boolean, counts_undated boolean, divided boolean
     );
-    DELETE FROM rule_limit AS l WHERE l.rule = p_document ->> 'rule';
+    DELETE FROM rule_limit AS l WHERE l.rule = v_rule;
     INSERT INTO rule_limit (rule, name, value)
-    SELECT p_document ->> 'rule', l.key, l.value::bigint
+    SELECT v_rule, l.key, l.value::bigint
     FROM jsonb_each_text(p_document -> 'limits') AS l;
+    EXECUTE format('ALTER TABLE policy DROP CONSTRAINT IF EXISTS %I', v_check);
+    EXECUTE format(
+        $check$
+        ALTER TABLE policy ADD CONSTRAINT %I CHECK (
+            CASE
+                WHEN rule <> %L THEN true
+                WHEN retention_seconds < %s OR scope !~ %L THEN false
+                ELSE scope::%s IS NOT NULL
+            END
+        )
+        $check$,
+        v_check,
+        v_rule,
+        p_document ->> 'minimum',
+        coalesce(p_document ->> 'scope_pattern', '^$'),
+        coalesce(p_document ->> 'scope_type', 'text')
+    );
+    -- What the check says now: verify() tells when it is changed or dropped later.
+    EXECUTE format(
+        'COMMENT ON CONSTRAINT %I ON policy IS %L',
+        v_check,
+        (
+            SELECT format(
+                'The minimum retention of rule %s is %s; it stands in the spec. [check %s]',
+                v_rule, in_words((p_document ->> 'minimum')::bigint), left(md5(pg_get_constraintdef(k.oid)), 12)
+            )
+            FROM pg_constraint AS k
+            WHERE k.conrelid = 'policy'::regclass
+              AND k.conname = v_check
+        )
+    );
+END
 $windrow$;
 COMMENT ON FUNCTION register_rule(integer, jsonb) IS
-    'Takes what the spec says of one rule: its document, and its place among the rules. [body f707eb49d890]';
+    'Takes what the spec says of one rule: its document, and its place among the rules. [body d14713ae9a00]';
 
 -- first_rule: what holds for a whole run, such as its time budget, is a setting of the first rule.
 CREATE OR REPLACE FUNCTION first_rule()
@@ -198,5 +230,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION routine_of(text, text) IS
     'The name of the routine that does p_verb for p_rule, to be called; raises 55000 where there is none as the installation made it. [body b61cfe77295e]';
+SELECT windrow_yworkflow.register_routines('11_rules.sql', ARRAY[
+    'first_rule', 'in_words', 'register_rule', 'register_spec', 'routine_of'
+]);
 RESET ROLE;
 RESET search_path;

@@ -5,47 +5,7 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_yworkflow_owner";
 
--- What the kernel knows of the spec.
-SELECT windrow_yworkflow.register_spec($windrow$
-{
-  "rules": [
-    "workflow_instances"
-  ],
-  "schema": "public",
-  "workers": 1,
-  "archives": true,
-  "lock_class": 1817104196,
-  "jobs": [
-    "windrow_yworkflow"
-  ],
-  "login": "windrow_yworkflow_schedule",
-  "windows": [
-    {"written": "always", "days": "1234567", "begins": "00:00", "ends": "00:00", "zone": "UTC"}
-  ],
-  "tables": {
-    "persistent_attribute": {"columns": ["workflow_instance_id"], "goes": true, "is_archived": true},
-    "state_instance": {"columns": ["id", "workflow_instance_id"], "goes": true},
-    "state_instance_history": {"columns": ["previous_state_instance_id", "state_instance_id"], "goes": true},
-    "state_instance_owners": {"columns": ["state_instance_id"], "goes": true},
-    "workflow_instance": {"columns": ["id"], "goes": true}
-  },
-  "keys": [
-    {"table_name": "persistent_attribute", "columns": ["workflow_instance_id"], "parent": "workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "state_instance", "columns": ["workflow_instance_id"], "parent": "workflow_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "state_instance_history", "columns": ["state_instance_id"], "parent": "state_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "state_instance_history", "columns": ["previous_state_instance_id"], "parent": "state_instance", "named": ["id"], "effects": "cnd"},
-    {"table_name": "state_instance_owners", "columns": ["state_instance_id"], "parent": "state_instance", "named": ["id"], "effects": "cnd"}
-  ],
-  "edges": [
-    ["persistent_attribute", "workflow_instance_id", "workflow_instance", "id"],
-    ["state_instance", "workflow_instance_id", "workflow_instance", "id"],
-    ["state_instance_history", "state_instance_id", "state_instance", "id"],
-    ["state_instance_history", "previous_state_instance_id", "state_instance", "id"],
-    ["state_instance_owners", "state_instance_id", "state_instance", "id"]
-  ],
-  "ignored": []
-}
-$windrow$);
+-- What the kernel knows of the rules.
 SELECT windrow_yworkflow.register_rule(1, $windrow$
 {
   "rule": "workflow_instances",
@@ -60,8 +20,10 @@ SELECT windrow_yworkflow.register_rule(1, $windrow$
   ],
   "time_name": "updated_at",
   "zoned": false,
+  "zone": "UTC",
   "scope_name": "workflow_definition_id",
   "scope_pattern": "^.+$",
+  "scope_type": "text",
   "retention": 2592000,
   "minimum": 604800,
   "retained": true,

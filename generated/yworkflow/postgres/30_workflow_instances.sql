@@ -622,18 +622,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_named(bigint, text, timestamptz) IS
     'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 8cbe8a4da6bb]';
 
--- workflow_instances_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT count(*), clock_timestamp() AT TIME ZONE 'UTC' - min(n.ended), count(*) < p_limit
-    FROM windrow_yworkflow.workflow_instances_next(p_as_of, NULL, NULL, '-infinity', '-2147483648', p_limit) AS n;
-$windrow$;
-COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_overdue(timestamptz, bigint) IS
-    'Families that are due, whether or not they may go, counted up to p_limit, how long ago the oldest ended, and whether these are all. Reads only. [body 886d722f59f2]';
-
 -- workflow_instances_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_age_of(p_key text)
 RETURNS double precision
@@ -698,4 +686,9 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 44678b57fd37]';
+SELECT windrow_yworkflow.register_routines('30_workflow_instances.sql', ARRAY[
+    'workflow_instances_age_of', 'workflow_instances_batch', 'workflow_instances_judge',
+    'workflow_instances_named', 'workflow_instances_next', 'workflow_instances_rows', 'workflow_instances_scope',
+    'workflow_instances_undated', 'workflow_instances_unlisted'
+]);
 RESET ROLE;

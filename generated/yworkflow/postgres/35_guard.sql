@@ -562,8 +562,8 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_spec     text := (SELECT c.spec FROM control AS c);
-    v_jobs     text[] := (SELECT ARRAY(SELECT jsonb_array_elements_text(s.document -> 'jobs')) FROM spec AS s);
-    v_login    text := (SELECT s.document ->> 'login' FROM spec AS s);
+    v_jobs     text[] := (SELECT ARRAY(SELECT j.value ->> 'name' FROM jsonb_array_elements(s.document -> 'jobs') AS j) FROM spec AS s);
+    v_login    text := (SELECT i.login FROM installation AS i);
     v_home     text;
     v_inside   boolean;
     v_severity text := 'violation';
@@ -622,6 +622,11 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION schedule_check() IS
-    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT schedule_check(); [body efad9ab85fff]';
+    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT schedule_check(); [body 3fbbbd090127]';
+SELECT windrow_yworkflow.register_routines('35_guard.sql', ARRAY[
+    'catalog_now', 'check_catalog', 'held_back', 'kept_back', 'look_again', 'note_refusal', 'pause_rule',
+    'replaced', 'resume_rule', 'rule_paused', 'schedule_check', 'stranger', 'strangers', 'take_tables',
+    'unaccounted', 'why_paused'
+]);
 RESET ROLE;
 RESET search_path;

@@ -259,5 +259,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION pace(bigint, text) IS
     'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. [body f1a31a7d6cc6]';
+SELECT windrow_yworkflow.register_routines('35_pace.sql', ARRAY[
+    'next_batch', 'pace', 'throttle'
+]);
 RESET ROLE;
 RESET search_path;

@@ -4,12 +4,13 @@
 SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_yworkflow_owner";
+SET search_path = windrow_yworkflow, pg_catalog, pg_temp;
 
 -- outlook: how much is due by rule, how that lies along time, and how much becomes due next. windrow plan asks for it.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.outlook(p_options jsonb DEFAULT '{}')
+CREATE OR REPLACE FUNCTION outlook(p_options jsonb DEFAULT '{}')
 RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET row_security = off
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
@@ -20,13 +21,16 @@ DECLARE
     v_then  timestamptz;
     v_limit bigint;
     v_parts bigint;
+    v_rule  rule%ROWTYPE;
+    v_along text;
+    v_from  text;
     v_soon  bigint;
     v_due   json;
     v_rules json[] := '{}';
 BEGIN
-    PERFORM windrow_yworkflow.check_options(p_options, ARRAY['rule', 'limit', 'parts', 'ahead']);
+    PERFORM check_options(p_options, ARRAY['rule', 'limit', 'parts', 'ahead']);
     IF p_options ? 'rule' THEN
-        PERFORM windrow_yworkflow.check_rule(p_options);
+        PERFORM check_rule(p_options);
     END IF;
     IF coalesce(p_options ->> 'limit', '1') !~ '^[1-9][0-9]{0,17}$' OR coalesce(p_options ->> 'parts', '1') !~ '^[1-9][0-9]{0,3}$' THEN
         RAISE EXCEPTION 'limit and parts are not numbers above 0'
@@ -34,45 +38,86 @@ BEGIN
     END IF;
     v_limit := coalesce((p_options ->> 'limit')::bigint, 1000000);
     v_parts := coalesce((p_options ->> 'parts')::bigint, 10);
-    v_then := v_now + make_interval(secs => coalesce(windrow_yworkflow.seconds(p_options ->> 'ahead'), 604800));
-    IF coalesce(p_options ->> 'rule', 'workflow_instances') = 'workflow_instances' THEN
-        -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-        SELECT CASE WHEN greatest(s.later, s.now) < v_limit THEN s.later - s.now END
-        INTO v_soon
-        FROM (
-            SELECT
-                (SELECT count(*) FROM windrow_yworkflow.workflow_instances_next(v_then, NULL, NULL, c.least, '-2147483648', v_limit)) AS later,
-                (SELECT count(*) FROM windrow_yworkflow.workflow_instances_next(v_now, NULL, NULL, c.least, '-2147483648', v_limit)) AS now
-            FROM (
-                SELECT min(s.cutoff) AS least
-                FROM windrow_yworkflow.workflow_instances_scope(v_now, NULL, NULL) AS s
-                WHERE s.cutoff > '-infinity'
-            ) AS c
-        ) AS s;
-        SELECT json_build_object(
-            'rule', 'workflow_instances',
-            'families', coalesce(sum(p.families), 0),
-            'complete', coalesce(sum(p.families), 0) < v_limit,
-            'parts', coalesce(json_agg(json_build_object('from', p.since, 'families', p.families) ORDER BY p.part), '[]'),
-            'ahead', v_soon
-        )
-        INTO v_due
-        FROM (
-            SELECT d.part, min(d.due) AS since, count(*) AS families
-            FROM (
-                SELECT o.due, (row_number() OVER (ORDER BY o.due) - 1) * v_parts / count(*) OVER () AS part
+    v_then := v_now + make_interval(secs => coalesce(seconds(p_options ->> 'ahead'), 604800));
+    FOR v_rule IN SELECT r.* FROM rule AS r WHERE r.rule = coalesce(p_options ->> 'rule', r.rule) ORDER BY r.position LOOP
+        IF v_rule.strategy = 'end-time' THEN
+            -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+            v_along := v_rule.document ->> 'along';
+            v_from := '-infinity';
+            IF v_along = 'ended' THEN
+                EXECUTE format(
+                    'SELECT min(s.cutoff)::text FROM %s($1, NULL, NULL) AS s WHERE s.cutoff > %L',
+                    routine_of(v_rule.rule, 'scope'), v_from
+                )
+                INTO v_from
+                USING v_now;
+            END IF;
+            EXECUTE format(
+                $count$
+                SELECT CASE WHEN greatest(s.later, s.now) < $3 THEN s.later - s.now END
                 FROM (
-                    SELECT n.ended AS due
-                    FROM windrow_yworkflow.workflow_instances_next(v_now, NULL, NULL, '-infinity', '-2147483648', v_limit) AS n
-                ) AS o
-            ) AS d
-            GROUP BY d.part
-        ) AS p;
+                    SELECT
+                        (SELECT count(*) FROM %1$s($2, NULL, NULL, %2$L, %3$L, $3)) AS later,
+                        (SELECT count(*) FROM %1$s($1, NULL, NULL, %2$L, %3$L, $3)) AS now
+                ) AS s
+                $count$,
+                routine_of(v_rule.rule, 'next'), v_from, v_rule.document ->> 'first_key'
+            )
+            INTO v_soon
+            USING v_now, v_then, v_limit;
+        ELSIF v_rule.strategy IN ('removal-time', 'age') THEN
+            v_along := 'ended';
+            EXECUTE format(
+                'SELECT CASE WHEN count(*) < $3 THEN count(*) END FROM %s(%s($1, NULL), $2, $3)',
+                routine_of(v_rule.rule, 'due'), routine_of(v_rule.rule, 'cutoff')
+            )
+            INTO v_soon
+            USING v_now, v_then, v_limit;
+        ELSE
+            v_along := NULL;
+            EXECUTE format(
+                $count$
+                SELECT json_build_object('rule', $3, 'families', o.families, 'complete', o.complete, 'parts', '[]'::json, 'ahead', NULL)
+                FROM %s($1, $2) AS o
+                $count$,
+                routine_of(v_rule.rule, 'overdue')
+            )
+            INTO v_due
+            USING v_now, v_limit, v_rule.rule;
+        END IF;
+        IF v_along IS NOT NULL THEN
+            EXECUTE format(
+                $parts$
+                SELECT json_build_object(
+                    'rule', $3,
+                    'families', coalesce(sum(p.families), 0),
+                    'complete', coalesce(sum(p.families), 0) < $2,
+                    'parts', coalesce(json_agg(json_build_object('from', p.since, 'families', p.families) ORDER BY p.part), '[]'),
+                    'ahead', $4
+                )
+                FROM (
+                    SELECT d.part, min(d.due) AS since, count(*) AS families
+                    FROM (
+                        SELECT n.%1$I AS due, (row_number() OVER (ORDER BY n.%1$I) - 1) * $5 / count(*) OVER () AS part
+                        FROM %2$s AS n
+                    ) AS d
+                    GROUP BY d.part
+                ) AS p
+                $parts$,
+                v_along, due_query(v_rule.rule)
+            )
+            INTO v_due
+            USING v_now, v_limit, v_rule.rule, v_soon, v_parts;
+        END IF;
         v_rules := v_rules || v_due;
-    END IF;
+    END LOOP;
     RETURN json_build_object('as_of', v_now, 'rules', to_json(v_rules));
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_yworkflow.outlook(jsonb) IS
-    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT windrow_yworkflow.outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body 31619f3cce81]';
+COMMENT ON FUNCTION outlook(jsonb) IS
+    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}''); [body d9764c4cd621]';
+SELECT windrow_yworkflow.register_routines('47_plan.sql', ARRAY[
+    'outlook'
+]);
 RESET ROLE;
+RESET search_path;

@@ -253,7 +253,7 @@ fn half_an_installation_is_told_and_gone_over() {
     database.windrow("install SPEC").expect(
         2,
         &[
-            "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `35_guard.sql`, `35_pace.sql`, `38_step.sql`, `39_end_time.sql` are applied",
+            "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `32_tables.sql`, `35_guard.sql`, `35_pace.sql`, `38_step.sql`, `39_end_time.sql` are applied",
             "caused by: cannot create view windrow_dolphinscheduler.open_hours",
             "\"open_hours\" is not a view (SQLSTATE 42809)",
             "running `windrow install` again is safe",

@@ -155,7 +155,7 @@ fn every_server_counts_the_days_of_a_calendar_alike(dialect: Dialect) {
                     Dialect::Postgres => {
                         let at = format!("'{literal}Z'::timestamptz");
                         let sql = format!(
-                            "SELECT to_char(W.days_before({at}, {length}) AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
+                            "SELECT to_char(W.calendar_before({at}, {length}, '{BERLIN}') AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
                         );
                         database.texts(&sql)
                     }

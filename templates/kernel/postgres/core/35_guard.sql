@@ -597,8 +597,8 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_spec     text := (SELECT c.spec FROM control AS c);
-    v_jobs     text[] := (SELECT ARRAY(SELECT jsonb_array_elements_text(s.document -> 'jobs')) FROM spec AS s);
-    v_login    text := (SELECT s.document ->> 'login' FROM spec AS s);
+    v_jobs     text[] := (SELECT ARRAY(SELECT j.value ->> 'name' FROM jsonb_array_elements(s.document -> 'jobs') AS j) FROM spec AS s);
+    v_login    text := (SELECT i.login FROM installation AS i);
     v_home     text;
     v_inside   boolean;
     v_severity text := 'violation';

@@ -1,25 +1,25 @@
-{% import "macros.sql" as w -%}
---# set lock_timeout
-SET lock_timeout = '5s';
---# set statement_timeout
-SET statement_timeout = '1min';
-
 -- owner: holds the rights on the application's tables, and everything in the schema is its; nobody logs in as it.
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
 -- auditor: previews, reads the ledger and the metrics.
 -- Roles and schema are made here, or windrow's already. What somebody else has made under these names is refused by name:
 -- who owns a thing decides what happens when it is used.
---# claim {{ control }}
+--# claim the schema
 DO $windrow$
 DECLARE
-    v_role  pg_catalog.text;
-    v_other record;
+    v_spec    pg_catalog.jsonb;
+    v_control pg_catalog.text;
+    v_owner   pg_catalog.text;
+    v_role    pg_catalog.text;
+    v_other   record;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    IF to_regnamespace({{ control_literal }}) IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
+    v_spec := current_setting('windrow.document')::jsonb;
+    v_control := v_spec ->> 'control';
+    v_owner := v_spec -> 'roles' ->> 'owner';
+    IF to_regnamespace(quote_ident(v_control)) IS NULL AND NOT has_database_privilege(current_database(), 'CREATE') THEN
         RAISE EXCEPTION 'permission denied for database %', current_database() USING ERRCODE = '42501';
     END IF;
-    FOREACH v_role IN ARRAY ARRAY[{{ owner_literal }}, {{ operator_literal }}, {{ auditor_literal }}] LOOP
+    FOREACH v_role IN ARRAY ARRAY[v_owner, v_spec -> 'roles' ->> 'operator', v_spec -> 'roles' ->> 'auditor'] LOOP
         IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_role) THEN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
@@ -30,27 +30,38 @@ BEGIN
         END IF;
     END LOOP;
     FOR v_other IN
-        {{ claims | indent(prefix="        ") }}
+        WITH who AS (
+            SELECT
+                v_control AS control,
+                v_owner AS owner,
+                v_spec -> 'roles' ->> 'operator' AS operator,
+                v_spec -> 'roles' ->> 'auditor' AS auditor,
+                v_spec ->> 'schema' AS schema,
+                ARRAY(SELECT t.key FROM jsonb_each(v_spec -> 'tables') AS t WHERE t.value ->> 'goes' = 'true') AS tables,
+                ARRAY[current_user, session_user] AS installers,
+                true AS installing
+        )
+        --+ claims.sql
     LOOP
         RAISE EXCEPTION '% %', v_other.object, v_other.problem
             USING ERRCODE = '55000', HINT = format('Nothing is installed beside what somebody else may change: %s.', v_other.remedy);
     END LOOP;
     -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
-    IF NOT pg_has_role(current_user, {{ owner_literal }}, 'USAGE')
-        OR NOT pg_has_role(current_user, {{ owner_literal }}, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END)
+    IF NOT pg_has_role(current_user, v_owner, 'USAGE')
+        OR NOT pg_has_role(current_user, v_owner, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END)
     THEN
-        EXECUTE format('GRANT {{ owner }} TO %I', current_user);
+        EXECUTE format('GRANT %I TO %I', v_owner, current_user);
     END IF;
-    IF to_regnamespace({{ control_literal }}) IS NULL THEN
-        CREATE SCHEMA {{ control }} AUTHORIZATION {{ owner }};
+    IF to_regnamespace(quote_ident(v_control)) IS NULL THEN
+        EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', v_control, v_owner);
         -- Roles belong to all databases of the server.
         FOR v_other IN
             SELECT quote_ident(r.rolname) AS problem, string_agg(DISTINCT quote_ident(m.rolname), ', ') AS object
             FROM pg_auth_members AS a
             JOIN pg_roles AS r ON r.oid = a.roleid
             JOIN pg_roles AS m ON m.oid = a.member
-            WHERE r.rolname IN ({{ operator_literal }}, {{ owner_literal }})
-              AND m.rolname NOT IN ({{ login_literal }}, current_user)
+            WHERE r.rolname IN (v_owner, v_spec -> 'roles' ->> 'operator')
+              AND m.rolname NOT IN (v_spec -> 'roles' ->> 'login', current_user)
               AND NOT m.rolsuper
             GROUP BY r.rolname
         LOOP
@@ -62,42 +73,159 @@ BEGIN
     FOR v_other IN
         SELECT format('SCHEMA %I', n.nspname) AS object
         FROM pg_namespace AS n
-        WHERE n.nspname = {{ control_literal }}
-          AND pg_get_userbyid(n.nspowner) <> {{ owner_literal }}
+        WHERE n.nspname = v_control
+          AND pg_get_userbyid(n.nspowner) <> v_owner
         UNION ALL
         SELECT format('%s %s', CASE c.relkind WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END, c.oid::regclass)
         FROM pg_class AS c
-        WHERE c.relnamespace = {{ control_literal }}::regnamespace
+        JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = v_control
           AND c.relkind IN ('r', 'v', 'm', 'p')
-          AND pg_get_userbyid(c.relowner) <> {{ owner_literal }}
+          AND pg_get_userbyid(c.relowner) <> v_owner
         UNION ALL
         SELECT format('ROUTINE %s', p.oid::regprocedure)
         FROM pg_proc AS p
-        WHERE p.pronamespace = {{ control_literal }}::regnamespace
-          AND pg_get_userbyid(p.proowner) <> {{ owner_literal }}
+        JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = v_control
+          AND pg_get_userbyid(p.proowner) <> v_owner
     LOOP
-        EXECUTE format('ALTER %s OWNER TO {{ owner }}', v_other.object);
+        EXECUTE format('ALTER %s OWNER TO %I', v_other.object, v_owner);
     END LOOP;
+    -- The routines name tables and types of the application.
+    FOR v_other IN
+        SELECT DISTINCT s.name
+        FROM unnest(ARRAY[v_spec ->> 'schema', v_spec ->> 'heartbeat_schema']) AS s(name)
+        WHERE s.name IS NOT NULL
+    LOOP
+        EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', v_other.name, v_owner);
+    END LOOP;
+    EXECUTE format('GRANT %I TO %I', v_spec -> 'roles' ->> 'auditor', v_spec -> 'roles' ->> 'operator');
 END
 $windrow$;
--- The routines name tables and types of the application.
---# grant usage on schema {{ schema }}
-GRANT USAGE ON SCHEMA {{ schema }} TO {{ owner }};
-{% if throttles.heartbeat and throttles.heartbeat.schema -%}
---# grant usage on schema {{ throttles.heartbeat.schema }}
-GRANT USAGE ON SCHEMA {{ throttles.heartbeat.schema }} TO {{ owner }};
-{% endif %}
--- From here on everything is made by its owner, never by who installs, and nobody else may call what is new.
---# become {{ owner }}
-SET ROLE {{ owner }};
+-- Where the spec has runs wait for replicas or for the load, the owner must see the sessions of others. Where an earlier
+-- state of the spec had, it need not any more; roles belong to all databases of the server.
+--# grant pg_read_all_stats to the owner
+DO $windrow$
+DECLARE
+    v_spec  pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
+    v_owner pg_catalog.text;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    v_owner := v_spec -> 'roles' ->> 'owner';
+    IF (v_spec -> 'sees_sessions')::boolean THEN
+        EXECUTE format('GRANT pg_read_all_stats TO %I', v_owner);
+    ELSIF EXISTS (
+        SELECT FROM pg_auth_members AS a
+        WHERE a.roleid = 'pg_read_all_stats'::regrole
+          AND a.member = quote_ident(v_owner)::regrole
+          AND NOT EXISTS (
+              SELECT FROM pg_shdepend AS d
+              WHERE d.refobjid = a.member
+                AND d.dbid NOT IN (SELECT 0::oid UNION ALL SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
+          )
+    ) THEN
+        EXECUTE format('REVOKE pg_read_all_stats FROM %I', v_owner);
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    IF (v_spec -> 'sees_sessions')::boolean THEN
+        RAISE WARNING 'runs will wait until someone may GRANT pg_read_all_stats TO %', quote_ident(v_owner);
+    ELSE
+        RAISE WARNING 'the spec no longer needs it: someone may REVOKE pg_read_all_stats FROM %', quote_ident(v_owner);
+    END IF;
+END
+$windrow$;
+-- server_identity() knows a copy in another folder by the place of the data, which is for those to see who may read all settings.
+--# grant pg_read_all_settings to the owner
+DO $windrow$
+DECLARE
+    v_owner pg_catalog.text;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    v_owner := current_setting('windrow.document')::jsonb -> 'roles' ->> 'owner';
+    IF NOT pg_has_role(v_owner, 'pg_read_all_settings', 'USAGE') THEN
+        EXECUTE format('GRANT pg_read_all_settings TO %I', v_owner);
+    END IF;
+EXCEPTION WHEN insufficient_privilege THEN
+    RAISE NOTICE 'a copy of the server in another folder looks like this one until someone may GRANT pg_read_all_settings TO %, and arms again', quote_ident(v_owner);
+END
+$windrow$;
+
+-- From here on everything is made by its owner, never by who installs.
+--# become the owner
+DO $windrow$
+DECLARE
+    v_spec    pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
+    v_control pg_catalog.text := v_spec OPERATOR(pg_catalog.->>) 'control';
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', pg_catalog.format('%I, pg_catalog, pg_temp', v_control), false);
+    PERFORM pg_catalog.set_config('role', v_spec OPERATOR(pg_catalog.->) 'roles' OPERATOR(pg_catalog.->>) 'owner', false);
+    EXECUTE format(
+        'COMMENT ON SCHEMA %I IS %L',
+        v_control,
+        format('windrow: retention of %s. Everything in here is generated from the spec `%s`, except the rows.', v_spec ->> 'title', v_spec ->> 'spec')
+    );
+END
+$windrow$;
+-- Nobody else may call what is new.
 --# revoke from public
 ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC;
---# comment on schema {{ control }}
-COMMENT ON SCHEMA {{ control }} IS {{ schema_comment }};
+
+-- spec: what the spec says of the whole installation.
+--# create table spec
+CREATE TABLE IF NOT EXISTS spec (
+    only_row    boolean NOT NULL DEFAULT true PRIMARY KEY,
+    schema_name text    NOT NULL,
+    workers     integer NOT NULL,
+    archives    boolean NOT NULL,
+    lock_class  integer NOT NULL,
+    document    jsonb   NOT NULL
+);
+--# comment on table spec
+COMMENT ON TABLE spec IS
+    'What the spec says of the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may be at a time; archives: some rows are copied before they go; lock_class: of the advisory locks by which sessions see that a run goes on. Written by an installation.';
+--# fill table spec
+INSERT INTO spec (schema_name, workers, archives, lock_class, document)
+SELECT d.schema, d.workers, d.archives, d.lock_class, s.document
+FROM (SELECT current_setting('windrow.document')::jsonb AS document) AS s
+CROSS JOIN LATERAL jsonb_to_record(s.document) AS d(schema text, workers integer, archives boolean, lock_class integer)
+ON CONFLICT (only_row) DO UPDATE
+SET schema_name = excluded.schema_name,
+    workers = excluded.workers,
+    archives = excluded.archives,
+    lock_class = excluded.lock_class,
+    document = excluded.document;
+
+-- known_routine: the routines that the installation made, file by file: what verify() looks for.
+--# create table known_routine
+CREATE TABLE IF NOT EXISTS known_routine (
+    file    text NOT NULL,
+    routine text NOT NULL,
+    PRIMARY KEY (file, routine)
+);
+--# comment on table known_routine
+COMMENT ON TABLE known_routine IS
+    'The routines that the last installation made, by file. Written by register_routines(), at the end of each file.';
+-- What an earlier state of the spec had is looked for no more.
+--# empty table known_routine
+DELETE FROM known_routine;
+--# create function register_routines
+CREATE OR REPLACE FUNCTION register_routines(p_file text, p_routines text[])
+RETURNS void
+LANGUAGE sql
+SET search_path FROM CURRENT
+AS $windrow$
+    DELETE FROM known_routine AS k WHERE k.file = p_file;
+    INSERT INTO known_routine (file, routine)
+    SELECT DISTINCT p_file, r.routine
+    FROM unnest(p_routines) AS r(routine);
+$windrow$;
+--# comment on function register_routines
+COMMENT ON FUNCTION register_routines(text, text[]) IS
+    'Notes which routines a file of the installation made.';
 
 -- control: one row, the state of the whole installation. Nothing is deleted before arm() was called.
---# create table {{ control }}.control
-CREATE TABLE IF NOT EXISTS {{ control }}.control (
+--# create table control
+CREATE TABLE IF NOT EXISTS control (
     only_row        boolean     NOT NULL DEFAULT true PRIMARY KEY,
     spec            text        NOT NULL,
     armed           boolean     NOT NULL DEFAULT false,
@@ -114,21 +242,48 @@ CREATE TABLE IF NOT EXISTS {{ control }}.control (
     installed_by    text        NOT NULL DEFAULT session_user,
     installed_at    timestamptz NOT NULL DEFAULT now()
 );
-{{ w::check(table=control ~ ".control", name="control_only_row_check", condition="only_row") }}
---# fill table {{ control }}.control
-INSERT INTO {{ control }}.control (spec)
-VALUES ({{ spec_literal }})
+--# create constraint control_only_row_check
+ALTER TABLE control
+    DROP CONSTRAINT IF EXISTS control_only_row_check,
+    ADD CONSTRAINT control_only_row_check CHECK (only_row);
+--# fill table control
+INSERT INTO control (spec)
+SELECT s.document ->> 'spec'
+FROM spec AS s
 ON CONFLICT (only_row) DO NOTHING;
 -- A rule that was not there when someone armed this deletes nothing before someone arms it again.
---# update table {{ control }}.control
-UPDATE {{ control }}.control AS c
+--# update table control
+UPDATE control AS c
 SET armed = false
+FROM spec AS s
 WHERE c.armed
-  AND (c.armed_rules @> ARRAY[{{ rule_literals }}]) IS NOT TRUE;
+  AND (to_jsonb(c.armed_rules) @> (s.document -> 'rules')) IS NOT TRUE;
 
--- policy: retention by scope. The minimum is enforced here, whoever writes.
---# create table {{ control }}.policy
-CREATE TABLE IF NOT EXISTS {{ control }}.policy (
+-- installation: what it is called, and what belongs to it.
+--# create view installation
+CREATE OR REPLACE VIEW installation AS
+SELECT
+    s.document ->> 'control' AS control,
+    s.document -> 'roles' ->> 'owner' AS owner,
+    s.document -> 'roles' ->> 'operator' AS operator,
+    s.document -> 'roles' ->> 'auditor' AS auditor,
+    s.document -> 'roles' ->> 'login' AS login,
+    s.schema_name AS schema,
+    ARRAY(SELECT t.key FROM jsonb_each(s.document -> 'tables') AS t WHERE t.value ->> 'goes' = 'true') AS tables,
+    ARRAY(SELECT r.value FROM jsonb_array_elements_text(s.document -> 'rules') AS r) AS rules,
+    ARRAY(SELECT r.value FROM jsonb_array_elements_text(s.document -> 'stamps') AS r) AS stamps,
+    s.workers,
+    s.archives,
+    ARRAY(SELECT c.installed_by FROM control AS c) AS installers,
+    false AS installing
+FROM spec AS s;
+--# comment on view installation
+COMMENT ON VIEW installation IS
+    'The names of this installation: its schema and roles, the application''s schema, the tables whose rows go, the rules, and who has installed it.';
+
+-- policy: retention by scope. A check for each rule, which register_rule() makes, enforces its minimum, whoever writes.
+--# create table policy
+CREATE TABLE IF NOT EXISTS policy (
     rule              text        NOT NULL,
     scope             text        NOT NULL,
     enabled           boolean     NOT NULL DEFAULT true,
@@ -139,28 +294,13 @@ CREATE TABLE IF NOT EXISTS {{ control }}.policy (
     changed_at        timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (rule, scope)
 );
-{% for rule in rules -%}
---# create constraint policy_{{ rule.name }}
-ALTER TABLE {{ control }}.policy
-    DROP CONSTRAINT IF EXISTS policy_{{ rule.name }},
-    ADD CONSTRAINT policy_{{ rule.name }} CHECK (
-        CASE
-            WHEN rule <> {{ rule.literal }} THEN true
-            WHEN retention_seconds < {{ rule.minimum }} OR scope !~ {{ rule.scope_pattern }} THEN false
-            ELSE scope::{{ rule.scope_type }} IS NOT NULL
-        END
-    );
---# comment on constraint policy_{{ rule.name }}
-COMMENT ON CONSTRAINT policy_{{ rule.name }} ON {{ control }}.policy IS
-    {{ rule.policy_comment }};
-{% endfor -%}
---# comment on table {{ control }}.policy
-COMMENT ON TABLE {{ control }}.policy IS
+--# comment on table policy
+COMMENT ON TABLE policy IS
     'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
 
 -- hold: families that must stay, e.g. for a legal hold.
---# create table {{ control }}.hold
-CREATE TABLE IF NOT EXISTS {{ control }}.hold (
+--# create table hold
+CREATE TABLE IF NOT EXISTS hold (
     rule      text        NOT NULL,
     key       text        NOT NULL,
     reason    text        NOT NULL,
@@ -170,13 +310,13 @@ CREATE TABLE IF NOT EXISTS {{ control }}.hold (
     absent    boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (rule, key)
 );
---# comment on table {{ control }}.hold
-COMMENT ON TABLE {{ control }}.hold IS
+--# comment on table hold
+COMMENT ON TABLE hold IS
     'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
---# create table {{ control }}.run_window
-CREATE TABLE IF NOT EXISTS {{ control }}.run_window (
+--# create table run_window
+CREATE TABLE IF NOT EXISTS run_window (
     position   integer     NOT NULL PRIMARY KEY,
     written    text        NOT NULL,
     days       text        NOT NULL,
@@ -186,35 +326,38 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_window (
     changed_by text        NOT NULL DEFAULT session_user,
     changed_at timestamptz NOT NULL DEFAULT now()
 );
-{{ w::check(table=control ~ ".run_window", name="run_window_days_check", condition="days ~ '^1?2?3?4?5?6?7?$'") }}
---# comment on table {{ control }}.run_window
-COMMENT ON TABLE {{ control }}.run_window IS
+--# create constraint run_window_days_check
+ALTER TABLE run_window
+    DROP CONSTRAINT IF EXISTS run_window_days_check,
+    ADD CONSTRAINT run_window_days_check CHECK (days ~ '^1?2?3?4?5?6?7?$');
+--# comment on table run_window
+COMMENT ON TABLE run_window IS
     'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
 
 -- latch: every batch locks the table while it works, so that others may, too; who writes a policy or a hold locks it for
 -- himself: then no batch is under way that did not see what he writes. A lock of a table takes a right on it; an advisory
 -- lock takes none, and any login could stop all runs with it.
---# create table {{ control }}.latch
-CREATE TABLE IF NOT EXISTS {{ control }}.latch ();
---# comment on table {{ control }}.latch
-COMMENT ON TABLE {{ control }}.latch IS
+--# create table latch
+CREATE TABLE IF NOT EXISTS latch ();
+--# comment on table latch
+COMMENT ON TABLE latch IS
     'Locked by every batch, and for himself by who writes a policy or a hold. It has no rows.';
 -- turn: one run opens the ledger at a time, and one stamp.
---# create table {{ control }}.turn
-CREATE TABLE IF NOT EXISTS {{ control }}.turn (
+--# create table turn
+CREATE TABLE IF NOT EXISTS turn (
     name text NOT NULL PRIMARY KEY
 );
---# fill table {{ control }}.turn
-INSERT INTO {{ control }}.turn (name)
+--# fill table turn
+INSERT INTO turn (name)
 VALUES ('run'), ('stamp')
 ON CONFLICT (name) DO NOTHING;
---# comment on table {{ control }}.turn
-COMMENT ON TABLE {{ control }}.turn IS
+--# comment on table turn
+COMMENT ON TABLE turn IS
     'What begins locks its row: one run at a time opens the ledger, and one stamp.';
 
 -- The ledger: what every run did.
---# create table {{ control }}.run
-CREATE TABLE IF NOT EXISTS {{ control }}.run (
+--# create table run
+CREATE TABLE IF NOT EXISTS run (
     run_id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     trigger     text        NOT NULL,
     dry_run     boolean     NOT NULL,
@@ -230,13 +373,19 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run (
     started_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished_at timestamptz
 );
-{{ w::check(table=control ~ ".run", name="run_trigger_check", condition="trigger IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP')") }}
-{{ w::check(table=control ~ ".run", name="run_status_check", condition="status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed')") }}
---# comment on table {{ control }}.run
-COMMENT ON TABLE {{ control }}.run IS
+--# create constraint run_trigger_check
+ALTER TABLE run
+    DROP CONSTRAINT IF EXISTS run_trigger_check,
+    ADD CONSTRAINT run_trigger_check CHECK (trigger IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP'));
+--# create constraint run_status_check
+ALTER TABLE run
+    DROP CONSTRAINT IF EXISTS run_status_check,
+    ADD CONSTRAINT run_status_check CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed'));
+--# comment on table run
+COMMENT ON TABLE run IS
     'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
---# create table {{ control }}.run_rule
-CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
+--# create table run_rule
+CREATE TABLE IF NOT EXISTS run_rule (
     run_id         bigint      NOT NULL,
     rule           text        NOT NULL,
     families       bigint      NOT NULL DEFAULT 0,
@@ -260,24 +409,24 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_rule (
     updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, rule)
 );
---# comment on table {{ control }}.run_rule
-COMMENT ON TABLE {{ control }}.run_rule IS
+--# comment on table run_rule
+COMMENT ON TABLE run_rule IS
     'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. gone: what a dry run already counted. paced: what pace() measures the last batch by.';
---# create view {{ control }}.run_table
-CREATE OR REPLACE VIEW {{ control }}.run_table AS
+--# create view run_table
+CREATE OR REPLACE VIEW run_table AS
 SELECT
     r.run_id,
     r.rule,
     t.position,
     t.table_name,
     t.deleted_rows
-FROM {{ control }}.run_rule AS r
+FROM run_rule AS r
 CROSS JOIN LATERAL unnest(r.table_names, r.table_rows) WITH ORDINALITY AS t(table_name, deleted_rows, position);
---# comment on view {{ control }}.run_table
-COMMENT ON VIEW {{ control }}.run_table IS
+--# comment on view run_table
+COMMENT ON VIEW run_table IS
     'Rows deleted by run, rule and table; position is the order of deletion.';
---# create table {{ control }}.run_skip
-CREATE TABLE IF NOT EXISTS {{ control }}.run_skip (
+--# create table run_skip
+CREATE TABLE IF NOT EXISTS run_skip (
     run_id      bigint NOT NULL,
     rule        text   NOT NULL,
     reason      text   NOT NULL,
@@ -285,12 +434,15 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_skip (
     sample_keys text[] NOT NULL,
     PRIMARY KEY (run_id, rule, reason)
 );
-{{ w::check(table=control ~ ".run_skip", name="run_skip_reason_check", condition="reason IN ('NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER', 'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED')") }}
---# comment on table {{ control }}.run_skip
-COMMENT ON TABLE {{ control }}.run_skip IS
+--# create constraint run_skip_reason_check
+ALTER TABLE run_skip
+    DROP CONSTRAINT IF EXISTS run_skip_reason_check,
+    ADD CONSTRAINT run_skip_reason_check CHECK (reason IN ('NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER', 'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'));
+--# comment on table run_skip
+COMMENT ON TABLE run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';
---# create table {{ control }}.run_pass
-CREATE TABLE IF NOT EXISTS {{ control }}.run_pass (
+--# create table run_pass
+CREATE TABLE IF NOT EXISTS run_pass (
     run_id       bigint NOT NULL,
     rule         text   NOT NULL,
     pass         text   NOT NULL,
@@ -298,22 +450,22 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_pass (
     sample_keys  text[] NOT NULL,
     PRIMARY KEY (run_id, rule, pass)
 );
---# comment on table {{ control }}.run_pass
-COMMENT ON TABLE {{ control }}.run_pass IS
+--# comment on table run_pass
+COMMENT ON TABLE run_pass IS
     'Why rows of single-row rules went: how many by run, rule and pass, with the keys of the first ten.';
---# create table {{ control }}.run_sweep
-CREATE TABLE IF NOT EXISTS {{ control }}.run_sweep (
+--# create table run_sweep
+CREATE TABLE IF NOT EXISTS run_sweep (
     run_id   bigint  NOT NULL PRIMARY KEY,
     sweep_id bigint  NOT NULL,
     worker   integer NOT NULL,
     at_rule  text
 );
---# comment on table {{ control }}.run_sweep
-COMMENT ON TABLE {{ control }}.run_sweep IS
+--# comment on table run_sweep
+COMMENT ON TABLE run_sweep IS
     'The worker of each run, the sweep that it is part of (the run that began it), and the rule at which it works.';
 -- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
---# create table {{ control }}.run_stamp
-CREATE TABLE IF NOT EXISTS {{ control }}.run_stamp (
+--# create table run_stamp
+CREATE TABLE IF NOT EXISTS run_stamp (
     run_id         bigint      NOT NULL,
     rule           text        NOT NULL,
     families       bigint      NOT NULL DEFAULT 0,
@@ -329,11 +481,11 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_stamp (
     updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, rule)
 );
---# comment on table {{ control }}.run_stamp
-COMMENT ON TABLE {{ control }}.run_stamp IS
+--# comment on table run_stamp
+COMMENT ON TABLE run_stamp IS
     'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
---# create table {{ control }}.run_failure
-CREATE TABLE IF NOT EXISTS {{ control }}.run_failure (
+--# create table run_failure
+CREATE TABLE IF NOT EXISTS run_failure (
     run_id    bigint      NOT NULL,
     rule      text        NOT NULL,
     key       text        NOT NULL,
@@ -342,12 +494,12 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_failure (
     failed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, rule, key)
 );
---# comment on table {{ control }}.run_failure
-COMMENT ON TABLE {{ control }}.run_failure IS
+--# comment on table run_failure
+COMMENT ON TABLE run_failure IS
     'Families whose deletion raised an error even on their own, with that error.';
 
---# create table {{ control }}.run_backlog
-CREATE TABLE IF NOT EXISTS {{ control }}.run_backlog (
+--# create table run_backlog
+CREATE TABLE IF NOT EXISTS run_backlog (
     rule             text        NOT NULL,
     run_id           bigint      NOT NULL,
     families         bigint      NOT NULL,
@@ -357,29 +509,29 @@ CREATE TABLE IF NOT EXISTS {{ control }}.run_backlog (
     deleted_per_hour double precision,
     PRIMARY KEY (rule, run_id)
 );
---# comment on table {{ control }}.run_backlog
-COMMENT ON TABLE {{ control }}.run_backlog IS
+--# comment on table run_backlog
+COMMENT ON TABLE run_backlog IS
     'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a family in the last runs; families an hour that became due and that went, over up to seven days.';
 
 -- tally: what counters of the metrics count stays when the ledger is pruned.
---# create table {{ control }}.tally
-CREATE TABLE IF NOT EXISTS {{ control }}.tally (
+--# create table tally
+CREATE TABLE IF NOT EXISTS tally (
     name   text   NOT NULL,
     labels jsonb  NOT NULL,
     value  bigint NOT NULL,
     PRIMARY KEY (name, labels)
 );
---# fill table {{ control }}.tally
-INSERT INTO {{ control }}.tally (name, labels, value)
+--# fill table tally
+INSERT INTO tally (name, labels, value)
 VALUES ('up to run', '{}', 0)
 ON CONFLICT (name, labels) DO NOTHING;
---# comment on table {{ control }}.tally
-COMMENT ON TABLE {{ control }}.tally IS
+--# comment on table tally
+COMMENT ON TABLE tally IS
     'The counters of view metrics, summed over the runs up to the one that the row "up to run" names. Written by tally_up().';
 
 -- artifact: files that deleted rows named; `windrow artifacts drain` removes them, best effort.
---# create table {{ control }}.artifact
-CREATE TABLE IF NOT EXISTS {{ control }}.artifact (
+--# create table artifact
+CREATE TABLE IF NOT EXISTS artifact (
     artifact_id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     run_id          bigint      NOT NULL,
     rule            text        NOT NULL,
@@ -391,16 +543,16 @@ CREATE TABLE IF NOT EXISTS {{ control }}.artifact (
     last_error      text,
     given_up        boolean     NOT NULL DEFAULT false
 );
---# comment on table {{ control }}.artifact
-COMMENT ON TABLE {{ control }}.artifact IS
+--# comment on table artifact
+COMMENT ON TABLE artifact IS
     'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file leaves it.';
 
 -- seconds: '30d', '1d12h', 'P30D', 'PT90M' as seconds. Months and years are not a fixed length.
---# create function {{ control }}.seconds
-CREATE OR REPLACE FUNCTION {{ control }}.seconds(p_duration text)
+--# create function seconds
+CREATE OR REPLACE FUNCTION seconds(p_duration text)
 RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_part text[];
@@ -424,16 +576,16 @@ BEGIN
     RETURN v_sum;
 END
 $windrow$;
---# comment on function {{ control }}.seconds
-COMMENT ON FUNCTION {{ control }}.seconds(text) IS
-    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT {{ control }}.seconds(''30d''); [body @body@]';
+--# comment on function seconds
+COMMENT ON FUNCTION seconds(text) IS
+    'Seconds of a duration like 30d, 1d12h or P30D. Example: SELECT seconds(''30d'');';
 
 -- instant_of: an ISO-8601 text as an instant. The server's own reading would take words such as yesterday, and follow DateStyle.
---# create function {{ control }}.instant_of
-CREATE OR REPLACE FUNCTION {{ control }}.instant_of(p_text text)
+--# create function instant_of
+CREATE OR REPLACE FUNCTION instant_of(p_text text)
 RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 BEGIN
@@ -447,22 +599,20 @@ EXCEPTION WHEN data_exception THEN
     RETURN NULL;
 END
 $windrow$;
---# comment on function {{ control }}.instant_of
-COMMENT ON FUNCTION {{ control }}.instant_of(text) IS
-    'The instant of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00, in UTC where no zone is named; NULL if it is none. Example: SELECT {{ control }}.instant_of(''2027-01-01''); [body @body@]';
-{%- if by_calendar %}
-
--- days_before: the instant p_seconds before another, where 86,400 seconds are a day of the calendar: the clock of the zone
--- shows the same time then. A time that the clock showed twice is the first of the two. For one that it never showed, as
--- it was put forward, its distance from UTC before and after gives two instants; the earlier one counts.
---# create function {{ control }}.days_before
-CREATE OR REPLACE FUNCTION {{ control }}.days_before(p_as_of timestamptz, p_seconds bigint)
+--# comment on function instant_of
+COMMENT ON FUNCTION instant_of(text) IS
+    'The instant of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00, in UTC where no zone is named; NULL if it is none. Example: SELECT instant_of(''2027-01-01'');';
+-- calendar_before: the instant p_seconds before another, where 86,400 seconds are a day of the calendar: the clock of the
+-- zone shows the same time then. A time that the clock showed twice is the first of the two. For one that it never showed,
+-- as it was put forward, its distance from UTC before and after gives two instants; the earlier one counts.
+--# create function calendar_before
+CREATE OR REPLACE FUNCTION calendar_before(p_as_of timestamptz, p_seconds bigint, p_zone text)
 RETURNS timestamptz
 LANGUAGE sql STABLE STRICT
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
     SELECT CASE
-        WHEN r.early AT TIME ZONE '{{ zone }}' = r.clock OR r.late AT TIME ZONE '{{ zone }}' <> r.clock THEN r.early
+        WHEN r.early AT TIME ZONE p_zone = r.clock OR r.late AT TIME ZONE p_zone <> r.clock THEN r.early
         ELSE r.late
     END
     FROM (
@@ -471,27 +621,25 @@ AS $windrow$
             (c.clock - greatest(o.before, o.after)) AT TIME ZONE 'UTC' AS early,
             (c.clock - least(o.before, o.after)) AT TIME ZONE 'UTC' AS late
         FROM (
-            SELECT (p_as_of - make_interval(secs => p_seconds % 86400)) AT TIME ZONE '{{ zone }}' - make_interval(days => (p_seconds / 86400)::integer)
+            SELECT (p_as_of - make_interval(secs => p_seconds % 86400)) AT TIME ZONE p_zone - make_interval(days => (p_seconds / 86400)::integer)
         ) AS c(clock)
         -- The zone's distance from UTC about a day before and a day after.
         CROSS JOIN LATERAL (
             SELECT
-                (c.clock - interval '24 hours') AT TIME ZONE 'UTC' AT TIME ZONE '{{ zone }}' - (c.clock - interval '24 hours'),
-                (c.clock + interval '24 hours') AT TIME ZONE 'UTC' AT TIME ZONE '{{ zone }}' - (c.clock + interval '24 hours')
+                (c.clock - interval '24 hours') AT TIME ZONE 'UTC' AT TIME ZONE p_zone - (c.clock - interval '24 hours'),
+                (c.clock + interval '24 hours') AT TIME ZONE 'UTC' AT TIME ZONE p_zone - (c.clock + interval '24 hours')
         ) AS o(before, after)
     ) AS r;
 $windrow$;
---# comment on function {{ control }}.days_before
-COMMENT ON FUNCTION {{ control }}.days_before(timestamptz, bigint) IS
-    'The instant p_seconds before p_as_of, with the days of the calendar in {{ zone }}. Example: SELECT {{ control }}.days_before(now(), 30 * 86400); [body @body@]';
-{%- endif %}
-
+--# comment on function calendar_before
+COMMENT ON FUNCTION calendar_before(timestamptz, bigint, text) IS
+    'The instant p_seconds before p_as_of, with the days of the calendar in p_zone. Example: SELECT calendar_before(now(), 30 * 86400, ''Europe/Berlin'');';
 -- check_options: an option that nobody knows is an error, not a surprise.
---# create function {{ control }}.check_options
-CREATE OR REPLACE FUNCTION {{ control }}.check_options(p_options jsonb, p_known text[])
+--# create function check_options
+CREATE OR REPLACE FUNCTION check_options(p_options jsonb, p_known text[])
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_name text;
@@ -508,30 +656,28 @@ BEGIN
     END LOOP;
 END
 $windrow$;
---# comment on function {{ control }}.check_options
-COMMENT ON FUNCTION {{ control }}.check_options(jsonb, text[]) IS
-    'Raises 22023 for an option that is not in the list of known ones. [body @body@]';
+--# comment on function check_options
+COMMENT ON FUNCTION check_options(jsonb, text[]) IS
+    'Raises 22023 for an option that is not in the list of known ones.';
 
 -- check_rule: the rule that an option document names, or the only one.
---# create function {{ control }}.check_rule
-CREATE OR REPLACE FUNCTION {{ control }}.check_rule(p_options jsonb)
+--# create function check_rule
+CREATE OR REPLACE FUNCTION check_rule(p_options jsonb)
 RETURNS text
-LANGUAGE plpgsql IMMUTABLE
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY[{{ rule_literals }}];
+    v_rules constant text[] := ARRAY(SELECT e.value FROM spec AS s CROSS JOIN LATERAL jsonb_array_elements_text(s.document -> 'rules') AS e);
     v_rule  text := p_options ->> 'rule';
 BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN
         RETURN v_rules[1];
     END IF;
-{%- if rules | length > 1 %}
     IF v_rule IS NULL THEN
         RAISE EXCEPTION 'the option rule is missing: there are % rules', cardinality(v_rules)
             USING ERRCODE = '22023', HINT = format('Name one of them: %s.', array_to_string(v_rules, ', '));
     END IF;
-{%- endif %}
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule: %', quote_nullable(v_rule)
             USING ERRCODE = '22023', HINT = format('The rules are: %s.', array_to_string(v_rules, ', '));
@@ -539,9 +685,6 @@ BEGIN
     RETURN v_rule;
 END
 $windrow$;
---# comment on function {{ control }}.check_rule
-COMMENT ON FUNCTION {{ control }}.check_rule(jsonb) IS
-    'The rule that the options name; where the spec has one rule it may be left out. [body @body@]';
-
---# become who installs
-RESET ROLE;
+--# comment on function check_rule
+COMMENT ON FUNCTION check_rule(jsonb) IS
+    'The rule that the options name; where the spec has one rule it may be left out.';

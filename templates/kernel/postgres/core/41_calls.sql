@@ -1,0 +1,162 @@
+-- COMMIT forbids a procedure a search_path of its own: in here, every name says where it is from. windrow: the schema.
+
+-- run: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
+--# create procedure run
+CREATE OR REPLACE PROCEDURE windrow.run(p_options jsonb DEFAULT '{}', INOUT p_result json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
+DECLARE
+    v_rule    pg_catalog.text;
+    v_run     bigint;
+    v_refused pg_catalog.text;
+    v_state   pg_catalog.text;
+    v_rest    double precision;
+    v_reasons pg_catalog.text[] := '{}';
+    v_known   record;
+    v_last    bigint;
+BEGIN
+    -- An old snapshot would not see a hold, nor a child that came while a batch waited for locks.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow.check_caller(current_user, false);
+    SELECT b.o_run, b.o_refused INTO v_run, v_refused FROM windrow.run_begin(p_options) AS b;
+    SELECT i.* INTO v_known FROM windrow.installation AS i;
+    IF v_run IS NULL THEN
+        p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
+        RAISE NOTICE 'no run: %', v_refused;
+        RETURN;
+    END IF;
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    FOREACH v_rule IN ARRAY v_known.rules LOOP
+        v_state := NULL;
+        IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
+            v_rest := 0;
+            LOOP
+                BEGIN
+                    IF v_rest OPERATOR(pg_catalog.>) 0 THEN
+                        -- A transaction that does nothing else: no lock is held, and no snapshot for long.
+                        PERFORM pg_catalog.pg_sleep(v_rest);
+                        v_rest := 0;
+                        v_state := 'again';
+                    ELSE
+                        SELECT p.o_rest, p.o_state INTO v_rest, v_state FROM windrow.pace(v_run, v_rule) AS p;
+                        v_state := CASE
+                            WHEN v_state IS NOT NULL THEN v_state
+                            WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
+                            ELSE windrow.step(v_run, v_rule)
+                        END;
+                        PERFORM windrow.check_caller(current_user, false);
+                    END IF;
+                EXCEPTION
+                    WHEN query_canceled THEN
+                        v_state := 'cancelled';
+                    WHEN OTHERS THEN
+                        v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
+                END;
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+                EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
+            END LOOP;
+            IF v_known.workers OPERATOR(pg_catalog.>) 1 THEN
+                PERFORM windrow.sweep_leave(v_run, v_rule, v_state);
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            END IF;
+        END IF;
+        v_reasons := pg_catalog.array_append(v_reasons, v_state);
+        EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
+    END LOOP;
+    BEGIN
+        p_result := windrow.run_end(v_run, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_state := 'cancelled';
+            p_result := windrow.run_end(v_run, pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
+    END;
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    -- The last one of a sweep does what is to be done once.
+    v_last := v_run;
+    IF v_known.workers OPERATOR(pg_catalog.>) 1 THEN
+        v_last := windrow.sweep_end(v_run);
+    END IF;
+    IF v_last IS NOT NULL THEN
+        IF v_known.archives THEN
+            CALL windrow.archive_prune(v_run);
+            p_result := windrow.run_result(v_run);
+        END IF;
+        IF (v_state OPERATOR(pg_catalog.=) 'cancelled') IS NOT TRUE THEN
+            PERFORM windrow.count_backlog(v_last);
+        END IF;
+    END IF;
+    COMMIT;
+    PERFORM windrow.run_unlock();
+    IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
+        RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+    END IF;
+END
+$windrow$;
+--# comment on procedure run
+COMMENT ON PROCEDURE windrow.run(jsonb, json) IS
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger; where there are several workers: worker (each has a run at a time, and they share the families out). Examples: CALL windrow.run(); CALL windrow.run(''{"dry_run": true}'');';
+
+-- purge: named families, now.
+--# create procedure purge
+CREATE OR REPLACE PROCEDURE windrow.purge(p_options jsonb, INOUT p_result json DEFAULT NULL)
+LANGUAGE plpgsql
+AS $windrow$
+-- COMMIT forbids a search_path of its own: every name in here says where it is from.
+DECLARE
+    v_run     bigint;
+    v_rule    pg_catalog.text;
+    v_key     pg_catalog.text;
+    v_reason  pg_catalog.text;
+    v_keys    pg_catalog.text[] := '{}';
+    v_reasons pg_catalog.text[] := '{}';
+BEGIN
+    -- Whatever the session prefers: what is locked, linked and held must be read as it is committed now.
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    PERFORM windrow.check_caller(current_user, false);
+    v_run := windrow.purge_begin(p_options);
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    v_rule := windrow.check_rule(p_options);
+    -- No cursor stays open over a COMMIT.
+    FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
+        BEGIN
+            v_reason := windrow.purge_one(v_run, v_rule, v_key);
+            PERFORM windrow.check_caller(current_user, false);
+        EXCEPTION
+            WHEN query_canceled THEN
+                v_reason := 'CANCELLED';
+        END;
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        IF v_reason IS NOT NULL THEN
+            v_keys := pg_catalog.array_append(v_keys, v_key);
+            v_reasons := pg_catalog.array_append(v_reasons, v_reason);
+        END IF;
+        EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
+    END LOOP;
+    BEGIN
+        p_result := windrow.purge_end(v_run, v_keys, v_reasons);
+    EXCEPTION
+        WHEN query_canceled THEN
+            -- A client's cancel comes as two signals, of which the second may come late.
+            v_reason := 'CANCELLED';
+            p_result := windrow.purge_end(v_run, pg_catalog.array_append(v_keys, v_key), pg_catalog.array_append(v_reasons, v_reason));
+    END;
+    COMMIT;
+    PERFORM windrow.run_unlock();
+    IF v_reason OPERATOR(pg_catalog.=) 'CANCELLED' THEN
+        RAISE EXCEPTION 'run % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
+    END IF;
+END
+$windrow$;
+--# comment on procedure purge
+COMMENT ON PROCEDURE windrow.purge(jsonb, json) IS
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow.purge(''{"key": [17]}'');';

@@ -1,0 +1,292 @@
+-- verify: is everything as it should be?
+--# create function verify
+CREATE OR REPLACE FUNCTION verify(p_options jsonb DEFAULT '{}')
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET jit = off
+AS $windrow$
+DECLARE
+    v_spec     constant jsonb := (SELECT s.document FROM spec AS s);
+    v_rule     record;
+    v_found    record;
+    v_count    bigint;
+    v_misfit   text;
+    v_of_rules jsonb := '[]';
+    v_preview  json;
+    v_error    text;
+    v_starts   boolean;
+    v_checks   json;
+    v_clean    boolean;
+BEGIN
+    PERFORM check_options(p_options, '{}');
+    -- A routine that was dropped or broken by hand is a finding, not the end of the report.
+    BEGIN
+        v_preview := preview() -> 'rules';
+    EXCEPTION WHEN OTHERS THEN
+        v_error := SQLERRM;
+    END;
+    -- What the rules of some strategies know of rows that they never look at, and whether the archive fits its tables.
+    FOR v_rule IN
+        SELECT r.rule, r.strategy, r.time_name, coalesce(v_spec -> 'archiving' ? r.rule, false) AS archives
+        FROM rule AS r
+        ORDER BY r.position
+    LOOP
+        BEGIN
+            IF v_rule.strategy IN ('removal-time', 'age') THEN
+                FOR v_found IN EXECUTE format('SELECT * FROM %s()', routine_of(v_rule.rule, 'strays')) LOOP
+                    v_of_rules := v_of_rules || jsonb_build_object(
+                        'position', 1,
+                        'check_name', 'removal_time',
+                        'object', format('%s %s', v_rule.rule, v_found.table_name),
+                        'severity', CASE WHEN v_found.apart + v_found.undated = 0 THEN 'ok' ELSE 'notice' END,
+                        'count', v_found.apart + v_found.undated,
+                        'detail', format('%s rows have another %s than their family and go without it; %s have none and stay', v_found.apart, v_rule.time_name, v_found.undated)
+                    );
+                END LOOP;
+            ELSIF v_rule.strategy = 'keep-last' THEN
+                EXECUTE format('SELECT %s()', routine_of(v_rule.rule, 'unranked')) INTO v_count;
+                v_of_rules := v_of_rules || jsonb_build_object(
+                    'position', 1,
+                    'check_name', 'unranked',
+                    'object', v_rule.rule,
+                    'severity', CASE WHEN v_count = 0 THEN 'ok' ELSE 'notice' END,
+                    'count', v_count,
+                    'detail', 'rows without a group or without a place in it; they stay'
+                );
+            END IF;
+        EXCEPTION WHEN object_not_in_prerequisite_state THEN
+            -- That the routine is missing is a finding of its own.
+            NULL;
+        END;
+        IF v_rule.archives THEN
+            v_misfit := archive_misfit(v_rule.rule);
+            v_of_rules := v_of_rules || jsonb_build_object(
+                'position', 14,
+                'check_name', 'archive',
+                'object', v_rule.rule,
+                'severity', CASE WHEN v_misfit IS NULL THEN 'ok' ELSE 'violation' END,
+                'count', 1,
+                'detail', coalesce(v_misfit || '; runs refuse: run windrow install', 'it fits the tables')
+            );
+        END IF;
+    END LOOP;
+    -- Whether a start of the next days falls in a window. Days of the month count as any.
+    v_starts := EXISTS (
+        SELECT
+        FROM generate_series(date_trunc('minute', clock_timestamp()), clock_timestamp() + interval '8 days', interval '1 minute') AS m(minute)
+        CROSS JOIN LATERAL (SELECT m.minute AT TIME ZONE 'UTC' AS at) AS s
+        WHERE EXISTS (
+            SELECT
+            FROM jsonb_to_recordset(v_spec -> 'jobs') AS j(minutes integer[], hours integer[], weekdays integer[])
+            WHERE (j.minutes IS NULL OR extract(minute FROM s.at)::integer = ANY (j.minutes))
+              AND (j.hours IS NULL OR extract(hour FROM s.at)::integer = ANY (j.hours))
+              AND (j.weekdays IS NULL OR extract(dow FROM s.at)::integer = ANY (j.weekdays))
+        )
+          AND in_window(m.minute)
+    );
+    WITH
+    skipped AS (
+        SELECT r.value ->> 'rule' AS rule, (r.value ->> 'families')::bigint AS due, r.value -> 'skipped' AS reasons
+        FROM json_array_elements(v_preview) AS r
+    ),
+    who AS (
+        SELECT i.* FROM installation AS i
+    ),
+    needed (table_name, index_name) AS (
+        SELECT t.key, x.value
+        FROM jsonb_each(v_spec -> 'indexes') AS t
+        CROSS JOIN LATERAL jsonb_array_elements_text(t.value) AS x
+    ),
+    checks (position, check_name, object, severity, count, detail) AS (
+        SELECT
+            1, 'orphans', o.edge,
+            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice' ELSE 'violation' END,
+            o.orphans,
+            CASE
+                WHEN o.orphans = 0 THEN 'every row has its parent'
+                WHEN c.orphans_at_arm IS NULL THEN 'rows without a parent; arm() notes those that were there before'
+                ELSE format('rows without a parent; %s were there when windrow was armed', coalesce(c.orphans_at_arm ->> o.edge, '0'))
+            END
+        FROM orphans() AS o
+        CROSS JOIN control AS c
+        UNION ALL
+        SELECT o.position, o.check_name, o.object, o.severity, o.count, o.detail
+        FROM jsonb_to_recordset(v_of_rules) AS o(position integer, check_name text, object text, severity text, count bigint, detail text)
+        UNION ALL
+        SELECT 2, 'preview', c.spec, 'violation', 1, format('preview() fails: %s', v_error)
+        FROM control AS c
+        WHERE v_error IS NOT NULL
+        UNION ALL
+        SELECT 2, 'due', s.rule, CASE WHEN s.due = 0 THEN 'ok' ELSE 'notice' END, s.due, 'families that a run would delete now'
+        FROM skipped AS s
+        UNION ALL
+        SELECT 3, 'undeletable', s.rule || ' ' || k.key, 'notice', k.value::bigint, 'families whose root is due but that stay'
+        FROM skipped AS s
+        CROSS JOIN LATERAL json_each_text(s.reasons) AS k
+        UNION ALL
+        SELECT
+            4, 'routine', r.routine,
+            CASE WHEN p.known THEN 'ok' ELSE 'violation' END,
+            1,
+            CASE
+                WHEN p.known IS NULL THEN 'missing; run windrow install'
+                WHEN p.known THEN 'as generated'
+                ELSE 'edited by hand; windrow install puts it back'
+            END
+        FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS r
+        -- The hash is of the body and of how it is called: its rights, its settings, whether it changes anything.
+        LEFT JOIN LATERAL (
+            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
+            FROM pg_proc AS p
+            LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
+            CROSS JOIN LATERAL (SELECT concat_ws(
+                ' ',
+                CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+                CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+                CASE WHEN p.proisstrict THEN 'strict' END,
+                CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+                (
+                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+                    FROM unnest(p.proconfig) AS s(setting)
+                    CROSS JOIN LATERAL (SELECT CASE s.setting
+                        WHEN format('search_path=%I, pg_catalog, pg_temp', current_schema()) THEN 'search_path from current'
+                        ELSE lower(s.setting)
+                    END) AS t(told)
+                )
+            )) AS h(head)
+            WHERE p.pronamespace = current_schema()::regnamespace
+              AND p.proname = r.routine
+        ) AS p ON true
+        UNION ALL
+        -- What somebody else has made in the schema, or may do to what is in it.
+        SELECT 4, 'claim', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            --+ claims.sql
+        ) AS c
+        UNION ALL
+        SELECT 4, 'claim', format('role %I', r.rolname), 'notice', 1, format('is granted to %I, who owns another database of the server with windrow, and may act as the owner in this one, too', m.rolname)
+        FROM pg_auth_members AS a
+        JOIN pg_roles AS r ON r.oid = a.roleid
+        JOIN pg_roles AS m ON m.oid = a.member
+        WHERE r.oid = current_user::regrole
+          AND NOT m.rolsuper
+          AND m.oid <> (SELECT d.datdba FROM pg_database AS d WHERE d.datname = current_database())
+          AND EXISTS (
+              SELECT FROM pg_database AS b
+              JOIN pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_authid'::regclass AND e.refobjid = r.oid
+              WHERE b.datdba = m.oid
+                AND b.datname <> current_database()
+          )
+        UNION ALL
+        SELECT 4, 'rights', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            --+ rights.sql
+        ) AS c
+        UNION ALL
+        SELECT
+            5, 'index', n.index_name,
+            CASE WHEN i.indisvalid AND i.indisready THEN 'ok' ELSE 'violation' END,
+            1,
+            CASE
+                WHEN i.indexrelid IS NULL THEN format('missing on %s; run windrow install', n.table_name)
+                WHEN NOT (i.indisvalid AND i.indisready) THEN 'invalid, an earlier build failed; run windrow install'
+                ELSE 'valid'
+            END
+        FROM needed AS n
+        LEFT JOIN pg_class AS x ON x.relname = n.index_name AND x.relnamespace = to_regnamespace(quote_ident(v_spec ->> 'schema'))
+        LEFT JOIN pg_index AS i ON i.indexrelid = x.oid
+        UNION ALL
+        SELECT
+            5, 'trigger', n.table_name,
+            CASE WHEN t.known AND t.tgenabled IN ('O', 'A') THEN 'ok' ELSE 'violation' END,
+            1,
+            CASE
+                WHEN t.known IS NULL THEN 'missing; run windrow install'
+                WHEN NOT t.known THEN 'edited by hand; windrow install puts it back'
+                WHEN t.tgenabled IN ('O', 'A') THEN 'refuses rows whose parent is gone'
+                ELSE 'disabled: ALTER TABLE ... ENABLE TRIGGER'
+            END
+        FROM jsonb_to_recordset(v_spec -> 'guards') AS n(table_name text, trigger_name text, function_name text, columns text)
+        LEFT JOIN LATERAL (
+            -- After INSERT or UPDATE, for each row, whatever is in it.
+            SELECT
+                g.tgenabled,
+                p.pronamespace = current_schema()::regnamespace AND p.proname = n.function_name AND g.tgtype = 21 AND g.tgqual IS NULL
+                    AND n.columns = (
+                        SELECT string_agg('"' || replace(a.attname, '"', '""') || '"', ', ' ORDER BY k.place)
+                        FROM unnest(g.tgattr) WITH ORDINALITY AS k(number, place)
+                        JOIN pg_attribute AS a ON a.attrelid = g.tgrelid AND a.attnum = k.number
+                    ) AS known
+            FROM pg_trigger AS g
+            JOIN pg_proc AS p ON p.oid = g.tgfoid
+            WHERE g.tgrelid = to_regclass(n.table_name)
+              AND g.tgname = n.trigger_name
+        ) AS t ON true
+        UNION ALL
+        SELECT
+            5, 'reference', s.object, 'violation', 1,
+            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse' ELSE 'no family that it names can go' END)
+        FROM strangers() AS s
+        UNION ALL
+        SELECT 5, 'catalog', c.spec, 'violation', 1, unaccounted() || '; runs refuse'
+        FROM control AS c
+        WHERE starts_with(unaccounted(), 'catalog changed')
+        UNION ALL
+        SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
+        FROM policy AS p
+        JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum
+        UNION ALL
+        SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows, format('its tables sum up to %s rows', s.deleted_rows)
+        FROM run_rule AS r
+        CROSS JOIN LATERAL (SELECT sum(t.deleted_rows) AS deleted_rows FROM run_table AS t WHERE t.run_id = r.run_id AND t.rule = r.rule) AS s
+        WHERE s.deleted_rows <> r.deleted_rows
+        UNION ALL
+        SELECT 8, 'run', 'run ' || r.run_id, 'notice', 1, format('%s: %s', r.status, r.reason)
+        FROM run AS r
+        WHERE r.run_id = (SELECT max(l.run_id) FROM run AS l)
+          AND r.status NOT IN ('done', 'running')
+        UNION ALL
+        SELECT 9, 'armed', c.spec, CASE WHEN c.armed AND c.server_identity = server_identity() THEN 'ok' ELSE 'notice' END, 1,
+            CASE
+                WHEN NOT c.armed THEN 'not armed: runs refuse'
+                WHEN c.server_identity IS DISTINCT FROM server_identity() THEN 'armed on another server: runs refuse'
+                ELSE format('armed by %s', c.armed_by)
+            END
+        FROM control AS c
+        UNION ALL
+        SELECT 10, 'paused', c.spec, 'notice', 1, why_paused(c.paused_by, c.paused_at, c.paused_reason)
+        FROM control AS c
+        WHERE c.paused
+        UNION ALL
+        SELECT 10, 'paused', p.rule, 'notice', 1, rule_paused(p.rule)
+        FROM rule_pause AS p
+        UNION ALL
+        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        FROM refusal AS f
+        UNION ALL
+        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
+        FROM scheduling AS s
+        CROSS JOIN control AS c
+        WHERE s.suspended
+        UNION ALL
+        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' WHEN v_starts THEN 'ok' ELSE 'violation' END, 1,
+            CASE
+                WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
+                WHEN NOT v_starts THEN format('no start of the schedule (%s, in UTC) falls in one: no scheduled run will ever start', v_spec ->> 'schedule')
+                WHEN in_window(clock_timestamp()) THEN 'open now'
+                ELSE 'closed now'
+            END
+        FROM open_hours AS h
+    )
+    SELECT
+        json_agg(json_build_object('check', k.check_name, 'object', k.object, 'severity', k.severity, 'count', k.count, 'detail', k.detail) ORDER BY k.position, k.object),
+        bool_and(k.severity <> 'violation')
+    INTO v_checks, v_clean
+    FROM checks AS k;
+    RETURN json_build_object('clean', v_clean, 'checks', v_checks);
+END
+$windrow$;
+--# comment on function verify
+COMMENT ON FUNCTION verify(jsonb) IS
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT verify();';

@@ -1446,6 +1446,8 @@ struct RuleView {
     /// Whether rows below another are roots, too: a purge of that one takes them with it.
     nested: bool,
     level_columns: String,
+    /// What makes the end an instant of UTC, on PostgreSQL: nothing where it has no zone.
+    in_utc: &'static str,
     collects: Vec<CollectView>,
     steps: Vec<StepView>,
     keeps: Vec<KeepView>,
@@ -2409,6 +2411,10 @@ fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
             .collect(),
         nested: nested(rule),
         level_columns: level_columns.join(", "),
+        in_utc: match rule.end_time.kind {
+            Kind::Timestamptz => " AT TIME ZONE 'UTC'",
+            _ => "",
+        },
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
         watches: steps.iter().any(|step| step.cascade.is_some() || step.edges.len() > step.plain.len()),

@@ -9,8 +9,8 @@ use serde_json::ser::Formatter;
 use super::settings::SettingView;
 use super::single::SingleView;
 use super::{
-    Job, acting, archive, by_end, control_name, index_statements, least_key, lock_class,
-    orphan_guard, pattern, role_name, stamp, time_name, updates,
+    Job, acting, archive, by_end, control_name, index_statements, keeps, least_key, lock_class,
+    nested, newest, orphan_guard, pattern, role_name, stamp, time_name, updates,
 };
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
@@ -173,6 +173,22 @@ struct RuleDocument<'a> {
     opt_in: bool,
     #[serde(skip_serializing_if = "is_not")]
     closed: bool,
+    /// The type of its members' keys; whether members are linked at all, by links and by shared rows; whether rows below
+    /// another are roots, too; whether other rows keep members, and whether the newest roots stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "is_not")]
+    linked: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    links: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    meets: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    nested: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    keeps: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    newest: bool,
     /// Of a rule of single rows: its passes by name, and how many columns its key has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
@@ -343,6 +359,7 @@ pub(super) fn of_rule(
     let rule = &graph.rules[purge.rule];
     let scope = rule.retention.per.as_ref();
     let families = by_end(rule);
+    let meets = !keeps::meets(graph, purge, dialect).is_empty();
     let report = |document: graph::Document| -> Vec<Field<'_>> {
         let fields = rule.report.iter();
         fields
@@ -390,6 +407,13 @@ pub(super) fn of_rule(
         }),
         opt_in: families && scope.is_some() && rule.retention.listed(),
         closed: families && rule.shared == graph::Shared::Closed,
+        id_type: families.then(|| dialect.kind(purge.id_kind)),
+        linked: families && (meets || !rule.hierarchy.is_empty()),
+        links: families && !rule.hierarchy.is_empty(),
+        meets: families && meets,
+        nested: families && nested(rule),
+        keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
+        newest: families && !newest::views(graph, rule, dialect).is_empty(),
         passes: single.map_or_else(Vec::new, SingleView::passes),
         key_columns: single.map(|_| graph.table(rule.root).key.len()),
         report_preview: report(graph::Document::Preview),

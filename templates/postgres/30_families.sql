@@ -242,7 +242,7 @@ BEGIN
 {%- endfor %}
 
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF {{ w::watched(rule=rule) }} THEN
+    IF {{ control }}.may_keep({{ rule.literal }}) THEN
 {%- for member in rule.timed.members %}
 {%- if member.of_families %}
         IF EXISTS (SELECT FROM {{ member.table }} AS t WHERE {{ member.of_families }}) THEN

@@ -178,7 +178,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_next
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next(timestamptz, bigint, text, {{ rule.time_type }}, {{ rule.key_type }}, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), {% if rule.last %}those that began first at first{% else %}oldest first{% endif %}. Reads only; {{ rule.name }}_judge decides. [body @body@]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), {% if rule.last %}those that began first at first{% else %}oldest first{% endif %}. Reads only; judge() decides. [body @body@]';
 
 {%- if rule.keeps | length > 0 %}
 
@@ -219,7 +219,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_kept
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_kept({{ rule.id_type }}[]) IS
-    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; {{ rule.name }}_judge calls it. [body @body@]';
+    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; judge() calls it. [body @body@]';
 {%- endif %}
 {%- if rule.meets | length > 0 %}
 
@@ -254,293 +254,126 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_met
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_met({{ rule.id_type }}[]) IS
-    'Which other members share a row with the given ones that goes with all of its parents. Reads only; {{ rule.name }}_judge calls it. [body @body@]';
+    'Which other members share a row with the given ones that goes with all of its parents. Reads only; judge() calls it. [body @body@]';
 {%- endif %}
 
--- {{ rule.name }}_judge: expands the given roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of {{ rule.table_name }}. Links to ids without a row are not followed.
-{%- if rule.closed %}
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
-{%- else %}
--- Literal: a root's own descendants decide, whoever else links to them.
+-- {{ rule.name }}_members: rows of {{ rule.table_name }}, locked or not: whether they are final, and roots; when they ended{% if rule.zoned %}, in UTC{% endif %};
+-- {% if rule.per %}the place of their {{ rule.per_name }} in p_scopes{% else %}they have no scope{% endif %}.
+{%- if rule.last %}
+-- They ended with the last of their rows of {{ rule.last.table_name }}, once each of these has a {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at their {{ rule.last.otherwise_name }}{% endif %}. Those rows
+-- are locked as well, and read behind the lock, so that none of them changes any more.
 {%- endif %}
---# create function {{ control }}.{{ rule.name }}_judge
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
-    p_roots     {{ rule.key_type }}[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_lock      boolean,
-    p_gone      {{ rule.id_type }}[],
-    OUT o_members     {{ rule.id_type }}[],
-    OUT o_artifacts   {{ rule.id_type }}[],
-    OUT o_families    bigint,
-    OUT o_other_roots {{ rule.id_type }}[],
-    OUT o_skip_keys   {{ rule.id_type }}[],
-    OUT o_skip_reasons text[]
-)
+--# create function {{ control }}.{{ rule.name }}_members
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_members(p_ids {{ rule.id_type }}[], p_lock boolean, p_scopes text[])
+RETURNS TABLE (id {{ rule.id_type }}, final boolean, root boolean, ended timestamp, place bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
-SET jit = off
-SET enable_nestloop = off
-SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_reasons constant text[] := ARRAY[
-        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'{% if rule.keeps | length > 0 %}, 'REFERENCED'{% endif %}
-    ];
-{%- if rule.per %}
-    -- The policies, one element per scope.
-    v_scopes    {{ rule.scope_type }}[];
-    v_cutoffs   {{ rule.time_type }}[];
-    v_recording boolean[];  -- whether files are recorded
-{%- endif %}
-    v_default {{ rule.time_type }};  -- the cutoff of scopes without a policy
-    v_least   {{ rule.time_type }};  -- the earliest cutoff
-    v_level  {{ rule.id_type }}[];  -- ids of the present level of the expansion
-    v_seen   {{ rule.id_type }}[];  -- ids of all levels so far
-    v_first  integer;  -- how many members the first level has
-    v_locked {{ rule.id_type }}[] := '{}';  -- rows that another session holds
-    v_held   {{ rule.id_type }}[];
-{%- if rule.keeps | length > 0 %}
-    v_kept   {{ rule.id_type }}[];  -- rows that a row of another table keeps
-{%- endif %}
-{%- if rule.newest | length > 0 %}
-    v_newest {{ rule.id_type }}[] := '{}';  -- roots that are among the newest of their group
-{%- endif %}
-    v_doubt  {{ rule.id_type }}[] := '{}';  -- rows that something may speak against
-    v_bad    {{ rule.id_type }}[];  -- roots with a fault below them, and the fault's rank in v_reasons
-    v_rank   integer[];
-    v_go     {{ rule.id_type }}[];  -- rows in doubt that go all the same
-{%- if rule.closed %}
-    v_stay   {{ rule.id_type }}[];
-{%- endif %}
-    -- The members so far: parallel arrays, one element per row.
-    v_id     {{ rule.id_type }}[] := '{}';
-    v_final  boolean[] := '{}';
-    v_root   boolean[] := '{}';
-    v_ended  {{ rule.time_type }}[] := '{}';
-    v_cutoff {{ rule.time_type }}[] := '{}';  -- what a root must have ended before; none for other rows
-{%- if rule.per %}
-    v_record boolean[] := '{}';
-{%- endif %}
-    -- The links so far.
-    v_upper  {{ rule.id_type }}[] := '{}';
-    v_lower  {{ rule.id_type }}[] := '{}';
-{%- if rule.meets | length > 0 %}
-    -- Members that share a row, each with each.
-    v_one    {{ rule.id_type }}[] := '{}';
-    v_other  {{ rule.id_type }}[] := '{}';
-    n_one    {{ rule.id_type }}[];
-    n_other  {{ rule.id_type }}[];
-{%- endif %}
-    -- What one level added.
-    n_id     {{ rule.id_type }}[];
-    n_final  boolean[];
-    n_root   boolean[];
-    n_ended  {{ rule.time_type }}[];
-    n_cutoff {{ rule.time_type }}[];
-{%- if rule.per %}
-    n_record boolean[];
-{%- endif %}
-    n_doubt  {{ rule.id_type }}[];
-    n_upper  {{ rule.id_type }}[];
-    n_lower  {{ rule.id_type }}[];
-BEGIN
-{%- if rule.per %}
-    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    SELECT
-        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
-        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
-        array_agg(coalesce(s.scope, p.scope)),
-        array_agg(s.cutoff),
-        array_agg(coalesce(p.artifacts, true))
-    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
-    FROM (
-        SELECT o.scope::{{ rule.scope_type }}, o.artifacts FROM {{ control }}.policy AS o WHERE o.rule = {{ rule.literal }}
-    ) AS p
-    FULL JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope;
-{%- else %}
-    SELECT max(s.cutoff), min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity')
-    INTO v_default, v_least
-    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s;
-{%- endif %}
-
-    v_level := p_roots;
-    v_seen := p_gone;
-    WHILE cardinality(v_level) > 0 LOOP
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-{%- for locking in [true, false] %}
-        {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
-            SELECT
-                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended),{% if rule.per %} array_agg(coalesce(p.artifacts, true)),{% endif %}
-                array_agg(CASE
-                    WHEN NOT m.root THEN NULL
-                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots){% if rule.nested %} OR {% if rule.closed %}NOT m.id = ANY (n_doubt){% else %}v_first IS NOT NULL{% endif %}{% endif %} THEN 'infinity'::{{ rule.time_type }} END
-                    ELSE {% if rule.per %}coalesce(p.cutoff, v_default){% else %}v_default{% endif %}
-                END)
-            INTO n_id, n_final, n_root, n_ended,{% if rule.per %} n_record,{% endif %} n_cutoff
-            FROM (
-                SELECT {{ rule.level_columns }}
-                FROM {{ rule.table }} AS i
-                WHERE i.{{ rule.key }} = ANY (v_level)
-{%- if locking %}
-                ORDER BY i.{{ rule.key }}
-                FOR UPDATE SKIP LOCKED
-{%- endif %}
-            ) AS m
-{%- if rule.per %}
-            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope
-{%- endif %};
-{%- if locking %}
-            IF cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
-                v_locked := v_locked || ARRAY(
-                    SELECT i.{{ rule.key }}
-                    FROM {{ rule.table }} AS i
-                    WHERE i.{{ rule.key }} = ANY (v_level)
-                    EXCEPT
-                    SELECT m.id FROM unnest(n_id) AS m(id)
-                );
-            END IF;
-{%- endif %}
-{%- endfor %}
-        END IF;
-        EXIT WHEN n_id IS NULL;
 {%- if rule.last %}
-
-        -- When they ended, read after they were locked: with the last of their rows of {{ rule.last.table_name }}, once each of these has a
-        -- {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at their {{ rule.last.otherwise_name }}{% endif %}. Those rows are locked as well, so that none of them changes any more.
-{%- for locking in [true, false] %}
-        {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
-            SELECT array_agg(coalesce(e.ended, m.ended) ORDER BY m.position)
-            INTO n_ended
-            FROM unnest(n_id, n_ended) WITH ORDINALITY AS m(id, ended, position)
-            LEFT JOIN (
-                SELECT l.root, CASE WHEN bool_and(l.ended IS NOT NULL) THEN max(l.ended) END AS ended
-                FROM (
-                    SELECT t.{{ rule.last.names }} AS root, t.{{ rule.last.time }} AS ended
-                    FROM {{ rule.last.table }} AS t
-                    WHERE t.{{ rule.last.names }} = ANY (n_id)
-{%- if locking %}
-                    FOR UPDATE
-{%- endif %}
-                ) AS l
-                GROUP BY l.root
-            ) AS e ON e.root = m.id;
-{%- endfor %}
-        END IF;
-{% endif %}
-        -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
-        v_doubt := v_doubt || ARRAY(
-            SELECT m.id
-            FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)
-            WHERE NOT m.final
-               OR m.ended IS NULL
-               OR m.ended >= v_least
-               OR (m.root AND (m.cutoff IS NULL OR m.ended >= m.cutoff))
-               OR (NOT m.root AND v_first IS NULL)
-        );
-        v_first := coalesce(v_first, cardinality(n_id));
-        v_id := v_id || n_id;
-        v_final := v_final || n_final;
-        v_root := v_root || n_root;
-        v_ended := v_ended || n_ended;
-        v_cutoff := v_cutoff || n_cutoff;
+DECLARE
+    v_ids {{ rule.key_type }}[] := p_ids;
+BEGIN
+    IF p_lock THEN
+        v_ids := ARRAY(SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED);
+        PERFORM FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE;
+    END IF;
+    RETURN QUERY
+    SELECT m.id, m.final, m.root, coalesce(e.ended, m.ended){{ rule.in_utc }}, {% if rule.per %}s.place{% else %}NULL::bigint{% endif %}
+    FROM (
+        SELECT {{ rule.level_columns }}
+        FROM {{ rule.table }} AS i
+        WHERE i.{{ rule.key }} = ANY (v_ids)
+    ) AS m
+    LEFT JOIN (
+        SELECT t.{{ rule.last.names }} AS root, CASE WHEN bool_and(t.{{ rule.last.time }} IS NOT NULL) THEN max(t.{{ rule.last.time }}) END AS ended
+        FROM {{ rule.last.table }} AS t
+        WHERE t.{{ rule.last.names }} = ANY (v_ids)
+        GROUP BY t.{{ rule.last.names }}
+    ) AS e ON e.root = m.id
 {%- if rule.per %}
-        v_record := v_record || n_record;
-{%- endif %}
-{%- if not rule.linked %}
-        EXIT;
+    LEFT JOIN unnest(p_scopes::{{ rule.scope_type }}[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope
+{%- endif %};
+END
 {%- else %}
-
-        -- Read after the rows were locked: a link that was committed before is seen.
-{%- if rule.links | length > 0 %}
-        SELECT array_agg(l.upper), array_agg(l.lower)
-        INTO n_upper, n_lower
+BEGIN
+{%- for locking in [true, false] %}
+    {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
+        RETURN QUERY
+        SELECT m.id, m.final, m.root, m.ended{{ rule.in_utc }}, {% if rule.per %}s.place{% else %}NULL::bigint{% endif %}
         FROM (
+            SELECT {{ rule.level_columns }}
+            FROM {{ rule.table }} AS i
+            WHERE i.{{ rule.key }} = ANY (p_ids)
+{%- if locking %}
+            ORDER BY i.{{ rule.key }}
+            FOR UPDATE SKIP LOCKED
+{%- endif %}
+        ) AS m
+{%- if rule.per %}
+        LEFT JOIN unnest(p_scopes::{{ rule.scope_type }}[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope
+{%- endif %};
+{%- endfor %}
+    END IF;
+END
+{%- endif %}
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_members
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_members({{ rule.id_type }}[], boolean, text[]) IS
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body @body@]';
+{%- if rule.links | length > 0 %}
+
+-- {{ rule.name }}_links: both ends of the links {% if rule.closed %}of{% else %}below{% endif %} some rows.
+--# create function {{ control }}.{{ rule.name }}_links
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_links(p_ids {{ rule.id_type }}[])
+RETURNS TABLE (upper {{ rule.id_type }}, lower {{ rule.id_type }})
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN QUERY
 {%- for link in rule.links %}
-            SELECT l.{{ link.parent }} AS upper, l.{{ link.child }} AS lower
-            FROM {{ link.table }} AS l
-            WHERE l.{{ link.parent }} = ANY (n_id)
-              AND l.{{ link.child }} IS NOT NULL
+    SELECT l.{{ link.parent }}::{{ rule.id_type }}, l.{{ link.child }}::{{ rule.id_type }}
+    FROM {{ link.table }} AS l
+    WHERE l.{{ link.parent }} = ANY (p_ids) AND l.{{ link.child }} IS NOT NULL
 {%- if rule.closed %}
-            UNION ALL
-            SELECT l.{{ link.parent }}, l.{{ link.child }}
-            FROM {{ link.table }} AS l
-            WHERE l.{{ link.child }} = ANY (n_id)
-              AND l.{{ link.parent }} IS NOT NULL
+    UNION ALL
+    SELECT l.{{ link.parent }}::{{ rule.id_type }}, l.{{ link.child }}::{{ rule.id_type }}
+    FROM {{ link.table }} AS l
+    WHERE l.{{ link.child }} = ANY (p_ids) AND l.{{ link.parent }} IS NOT NULL
 {%- endif %}
 {%- if not loop.last %}
-            UNION ALL
+    UNION ALL
 {%- endif %}
-{%- endfor %}
-        ) AS l;
-{%- endif %}
-{%- if rule.meets | length > 0 %}
-        SELECT array_agg(s.id), array_agg(s.other)
-        INTO n_one, n_other
-        FROM {{ control }}.{{ rule.name }}_met(n_id) AS s;
-        EXIT WHEN n_upper IS NULL AND n_one IS NULL;
-        v_one := v_one || n_one;
-        v_other := v_other || n_other;
-{%- else %}
-        EXIT WHEN n_upper IS NULL;
-{%- endif %}
-        v_upper := v_upper || n_upper;
-        v_lower := v_lower || n_lower;
-        v_seen := v_seen || v_level;
-{%- if rule.closed %}
-        -- A row that was not found from above may belong to a family that is not in this batch.
-        SELECT coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.id) FILTER (WHERE NOT f.below), '{}')
-        INTO v_level, n_doubt
-        FROM (
-            SELECT l.id, bool_or(l.below) AS below
-            FROM (
-                SELECT u.id, false AS below FROM unnest(n_upper) AS u(id)
-                UNION ALL
-                SELECT d.id, true FROM unnest(n_lower) AS d(id)
-{%- if rule.meets | length > 0 %}
-                UNION ALL
-                SELECT o.id, false FROM unnest(n_other) AS o(id)
-{%- endif %}
-            ) AS l
-            WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
-            GROUP BY l.id
-        ) AS f;
-        v_doubt := v_doubt || n_doubt;
-{%- else %}
-        v_level := ARRAY(SELECT DISTINCT d.id FROM unnest(n_lower) AS d(id) WHERE d.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id)));
-{%- endif %}
-{%- endif %}
-    END LOOP;
-
-    v_held := ARRAY(
-        SELECT h.key::{{ rule.id_type }}
-        FROM {{ control }}.hold AS h
-        WHERE h.rule = {{ rule.literal }}
-          AND {{ w::holds_now() }}
-    );
-    v_doubt := v_doubt || v_locked || ARRAY(
-        SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
-    );
-{%- if rule.keeps | length > 0 %}
-    -- Read after the rows were locked, too. With a foreign key, no further row can come to keep them.
-    v_kept := {{ control }}.{{ rule.name }}_kept(v_id);
-    v_doubt := v_doubt || v_kept;
+{%- endfor %};
+END
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_links
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_links({{ rule.id_type }}[]) IS
+    'Both ends of the links {% if rule.closed %}of{% else %}below{% endif %} some rows. Reads only; judge() calls it, level by level. [body @body@]';
 {%- endif %}
 {%- if rule.newest | length > 0 %}
-    -- Read after the rows were locked, too. While the newest are locked, nobody can delete them and leave the group without.
+
+-- {{ rule.name }}_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
+--# create function {{ control }}.{{ rule.name }}_newest
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_newest(p_ids {{ rule.id_type }}[], p_lock boolean)
+RETURNS {{ rule.id_type }}[]
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_newest {{ rule.id_type }}[] := '{}';
+BEGIN
 {%- for locking in [true, false] %}
-    {% if locking %}IF p_lock AND NOT p_purge THEN{% else %}ELSIF NOT p_purge THEN{% endif %}
+    {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
 {%- for newest in rule.newest %}
         v_newest := v_newest || ARRAY(
             WITH counted AS MATERIALIZED (
                 SELECT i.{{ rule.key }} AS key, {{ newest.taken }}
                 FROM {{ rule.table }} AS i
-                WHERE i.{{ rule.key }} = ANY (v_id)
+                WHERE i.{{ rule.key }} = ANY (p_ids)
 {%- for predicate in newest.placed %}
                   AND {{ predicate }}
 {%- endfor %}
@@ -561,177 +394,13 @@ BEGIN
 {%- endfor %}
 {%- endfor %}
     END IF;
-    v_doubt := v_doubt || v_newest;
-{%- endif %}
-{%- if rule.linked %}
-    WITH RECURSIVE doubt (id) AS (
-        SELECT d.id
-        FROM unnest(v_doubt) AS d(id)
-        UNION
-        SELECT l.there
-        FROM doubt AS d
-        JOIN unnest(v_upper || v_lower{% if rule.meets | length > 0 %} || v_one || v_other{% endif %}, v_lower || v_upper{% if rule.meets | length > 0 %} || v_other || v_one{% endif %}) AS l(here, there) ON l.here = d.id
-    )
-    SELECT coalesce(array_agg(d.id), '{}')
-    INTO v_doubt
-    FROM doubt AS d;
-{%- endif %}
-
-    -- What is linked to nothing doubtful goes: final, old enough, unheld, below a root that may be cleaned. That is most of it.
-    SELECT
-        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful), '{}'),
-        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful{% if rule.per %} AND m.record{% endif %}), '{}'),
-        count(*) FILTER (WHERE NOT m.doubtful AND m.root),
-        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.root AND m.position > v_first), '{}'),
-        array_agg(m.id) FILTER (WHERE m.doubtful),
-        array_agg(m.final) FILTER (WHERE m.doubtful),
-        array_agg(m.root) FILTER (WHERE m.doubtful),
-        array_agg(m.ended) FILTER (WHERE m.doubtful),
-        array_agg(m.cutoff) FILTER (WHERE m.doubtful){% if rule.per %},
-        array_agg(m.record) FILTER (WHERE m.doubtful){% endif %}
-    INTO o_members, o_artifacts, o_families, o_other_roots, v_id, v_final, v_root, v_ended, v_cutoff{% if rule.per %}, v_record{% endif %}
-    FROM (
-        SELECT a.*, a.id IN (SELECT d.id FROM unnest(v_doubt) AS d(id)) AS doubtful
-        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff{% if rule.per %}, v_record{% endif %}) WITH ORDINALITY AS a(id, final, root, ended, cutoff{% if rule.per %}, record{% endif %}, position)
-    ) AS m;
-    o_skip_keys := '{}';
-    o_skip_reasons := '{}';
-    IF cardinality(v_doubt) = 0 THEN
-        RETURN;
-    END IF;
-    v_id := coalesce(v_id, '{}');
-{%- if rule.linked %}
-
-    -- A link to an id without a row links nothing.
-    SELECT coalesce(array_agg(l.upper), '{}'), coalesce(array_agg(l.lower), '{}')
-    INTO v_upper, v_lower
-    FROM (
-        SELECT DISTINCT u.upper, u.lower FROM unnest(v_upper, v_lower) AS u(upper, lower)
-    ) AS l
-    WHERE l.upper IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
-      AND l.lower IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
-{%- if rule.meets | length > 0 %}
-    SELECT coalesce(array_agg(s.one), '{}'), coalesce(array_agg(s.other), '{}')
-    INTO v_one, v_other
-    FROM unnest(v_one, v_other) AS s(one, other)
-    WHERE s.other IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
-{%- endif %}
-{%- endif %}
-
-    -- What speaks against a row speaks against all rows above it. A fault with a cutoff: only against roots with this cutoff.
-    WITH RECURSIVE fault (id, rank, cutoff) AS (
-        (
-            SELECT h.id, 1, NULL::{{ rule.time_type }}
-            FROM unnest(v_held) AS h(id)
-            UNION ALL
-            SELECT m.id, CASE WHEN m.final THEN 3 ELSE 2 END, NULL
-            FROM unnest(v_id, v_final, v_ended) AS m(id, final, ended)
-            WHERE NOT m.final
-               OR (m.ended IS NULL AND NOT p_purge)
-            UNION ALL
-            SELECT m.id, 4, c.cutoff
-            FROM (SELECT DISTINCT r.cutoff FROM unnest(v_cutoff) AS r(cutoff)) AS c
-            JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
-            WHERE NOT p_purge
-            UNION ALL
-{%- if rule.newest | length > 0 %}
-            SELECT n.id, 4, NULL
-            FROM unnest(v_newest) AS n(id)
-            UNION ALL
-{%- endif %}
-            SELECT l.id, 5, NULL
-            FROM unnest(v_locked) AS l(id)
-{%- if rule.keeps | length > 0 %}
-            UNION ALL
-            SELECT k.id, 8, NULL
-            FROM unnest(v_kept) AS k(id)
-{%- endif %}
-        )
-        UNION
-        SELECT l.upper, f.rank, f.cutoff
-        FROM fault AS f
-        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.lower = f.id
-    )
-    SELECT coalesce(array_agg(v.id), '{}'), coalesce(array_agg(v.rank), '{}')
-    INTO v_bad, v_rank
-    FROM (
-        SELECT m.id, min(f.rank) AS rank
-        FROM fault AS f
-        JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = f.id
-        WHERE m.cutoff IS NOT NULL
-          AND (f.cutoff IS NULL OR f.cutoff = m.cutoff)
-        GROUP BY m.id
-    ) AS v;
-{% if rule.closed %}
-    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
-    WITH RECURSIVE covered (id) AS (
-        SELECT m.id
-        FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
-        WHERE m.cutoff IS NOT NULL
-        UNION
-        SELECT l.lower
-        FROM covered AS c
-        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = c.id
-    )
-    SELECT v_bad || v_locked || coalesce(array_agg(m.id), '{}')
-    INTO v_stay
-    FROM unnest(v_id, v_root, v_cutoff) AS m(id, root, cutoff)
-    WHERE (m.root AND m.cutoff IS NULL)
-       OR m.id NOT IN (SELECT c.id FROM covered AS c);
-    IF cardinality(v_stay) > 0 THEN
-        WITH RECURSIVE stay (id) AS (
-            SELECT s.id
-            FROM unnest(v_stay) AS s(id)
-            UNION
-            SELECT l.there
-            FROM stay AS s
-            JOIN unnest(v_upper || v_lower{% if rule.meets | length > 0 %} || v_one || v_other{% endif %}, v_lower || v_upper{% if rule.meets | length > 0 %} || v_other || v_one{% endif %}) AS l(here, there) ON l.here = s.id
-        )
-        SELECT array_agg(s.id)
-        INTO v_stay
-        FROM stay AS s;
-    END IF;
-    v_go := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
-{%- else %}
-    -- What goes: the roots without a fault, and all rows below them.
-    WITH RECURSIVE below (id) AS (
-        SELECT m.id
-        FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
-        WHERE m.cutoff IS NOT NULL
-          AND m.id IN (SELECT r.id FROM unnest(p_roots) AS r(id))
-          AND m.id NOT IN (SELECT b.id FROM unnest(v_bad) AS b(id))
-        UNION
-        SELECT l.lower
-        FROM below AS b
-        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = b.id
-    )
-    SELECT coalesce(array_agg(b.id), '{}')
-    INTO v_go
-    FROM below AS b;
-{%- endif %}
-
-    SELECT
-        o_members || v_go,
-        o_artifacts || coalesce(array_agg(m.id){% if rule.per %} FILTER (WHERE m.record){% endif %}, '{}'),
-        o_families + count(*) FILTER (WHERE m.root),
-        o_other_roots || coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
-    INTO o_members, o_artifacts, o_families, o_other_roots
-    FROM unnest(v_id, v_root{% if rule.per %}, v_record{% endif %}) AS m(id, root{% if rule.per %}, record{% endif %})
-    WHERE m.id IN (SELECT g.id FROM unnest(v_go) AS g(id));
-    SELECT
-        coalesce(array_agg(r.id ORDER BY r.position), '{}'),
-        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
-    INTO o_skip_keys, o_skip_reasons
-    FROM unnest(p_roots) WITH ORDINALITY AS r(id, position)
-    LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
-    LEFT JOIN unnest(v_bad, v_rank) AS b(id, rank) ON b.id = r.id
-    WHERE r.id IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
-      AND r.id NOT IN (SELECT g.id FROM unnest(v_go) AS g(id));
+    RETURN v_newest;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_judge
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], timestamptz, bigint, text, boolean, boolean, {{ rule.id_type }}[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended{% if rule.last %} (by {{ rule.end_time_name }}){% endif %} before the cutoff, unheld{% if rule.newest | length > 0 %}, not among the newest roots of its group{% endif %}{% if rule.keeps | length > 0 %}, kept by no row of another table{% endif %}{% if rule.closed %}, and linked to nothing that stays{% endif %}. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_newest
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_newest({{ rule.id_type }}[], boolean) IS
+    'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body @body@]';
+{%- endif %}
 
 {{ w::rows_below(control=control, rule=rule) }}
 
@@ -770,6 +439,7 @@ DECLARE
     v_artifacts {{ rule.id_type }}[];
     v_rows      bigint;
     v_more      bigint;
+    v_keeper    text;  -- a table whose rows are still there
 {%- if rule.archives %}
     v_kept      bigint;
 {%- endif %}
@@ -793,14 +463,14 @@ BEGIN
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM {{ control }}.{{ rule.name }}_judge(p_roots, p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
+    FROM {{ control }}.judge({{ rule.literal }}, p_roots::{{ rule.id_type }}[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
     IF cardinality(o_members) = 0 THEN
         RETURN;
     END IF;
 {%- if rule.watches %}
 
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := {{ w::watched(rule=rule) }};
+    v_watched := {{ control }}.may_keep({{ rule.literal }});
 {%- endif %}
 {%- if rule.cascading %}
 
@@ -898,14 +568,27 @@ BEGIN
 {%- endif %}
 
 {% if not rule.watches %}    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF {{ w::watched(rule=rule) }} THEN
+    IF {{ control }}.may_keep({{ rule.literal }}) THEN
 {%- else %}    IF v_watched THEN
 {%- endif %}
+
+        SELECT k.name
+        INTO v_keeper
+        FROM (
 {%- for step in rule.steps %}
 {%- if step.plain | length > 0 %}
-        {{ w::kept_silently(step=step) }}
+            SELECT {{ step.table_literal }}
+            WHERE EXISTS (SELECT FROM {{ step.table }} AS t WHERE {% for edge in step.plain %}{% if not loop.first %} OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){{ edge.unless }}{% endfor %})
+{%- if not loop.last %}
+            UNION ALL{% endif %}
 {%- endif %}
 {%- endfor %}
+        ) AS k(name)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
+                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+        END IF;
     END IF;
 {%- if rule.archives %}
     {{ w::fits(control=control, rule=rule) }}
@@ -917,39 +600,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_batch
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.key_type }}[], timestamptz, bigint, text, boolean, {{ rule.id_type }}[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
-
--- {{ rule.name }}_named: deletes one named family through the same batch as a run, in the caller's transaction, unless something speaks against it.
---# create function {{ control }}.{{ rule.name }}_named
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_keys {{ rule.key_type }}[] := ARRAY(
-        SELECT i.{{ rule.key }}
-        FROM {{ rule.table }} AS i
-        WHERE i.{{ rule.key }} = p_key::{{ rule.key_type }}
-{%- for predicate in rule.candidates %}
-          AND {{ predicate }}
-{%- endfor %}
-    );
-BEGIN
-    IF cardinality(v_keys) = 0 THEN
-        o_skipped := 'NOT_A_ROOT';
-        RETURN;
-    END IF;
-    SELECT b.o_families, b.o_rows, b.o_skip_reasons[1]
-    INTO o_families, o_rows, o_skipped
-    FROM {{ control }}.{{ rule.name }}_batch(p_run, v_keys, p_as_of, NULL, NULL, true, '{}') AS b;
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_named
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_named(bigint, text, timestamptz) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body @body@]';
-
-{{ w::age_of(control=control, rule=rule) }}
+    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; end_time_step() calls it. [body @body@]';
 
 -- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
 {%- if rule.last %}

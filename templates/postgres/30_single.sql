@@ -224,7 +224,7 @@ DECLARE
     v_kept    bigint;
 {%- endif %}
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched boolean := {{ w::watched(rule=rule) }};
+    v_watched boolean := {{ control }}.may_keep({{ rule.literal }});
 BEGIN
     o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
 {%- for collect in rule.collects %}

@@ -403,24 +403,6 @@ WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ e
     o_rows[{{ step.position }}] := v_rows;
 {%- endmacro delete_rows %}
 
-{#- Whether a trigger or a rule of one of the tables may keep rows without a word. -#}
-{% macro watched(rule) -%}
-EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-{%- for step in rule.steps %}
-            {{ step.table_class }}::regclass{% if not loop.last %},{% endif %}
-{%- endfor %}
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    )
-{%- endmacro watched %}
-
 {#- The error where rows of a table are still there, though they were deleted. -#}
 {% macro kept_silently(step) -%}
 IF EXISTS (

@@ -60,7 +60,9 @@ SELECT windrow_airflow_3.register_rule(1, $windrow$
   "along": "ended",
   "first_key": "-2147483648",
   "opt_in": true,
-  "closed": true
+  "closed": true,
+  "id_type": "integer",
+  "newest": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(2, $windrow$
@@ -483,7 +485,9 @@ SELECT windrow_airflow_3.register_rule(12, $windrow$
   },
   "along": "ended",
   "first_key": "-2147483648",
-  "closed": true
+  "closed": true,
+  "id_type": "integer",
+  "keeps": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(13, $windrow$
@@ -524,7 +528,10 @@ SELECT windrow_airflow_3.register_rule(13, $windrow$
   },
   "along": "ended",
   "first_key": "00000000-0000-0000-0000-000000000000",
-  "closed": true
+  "closed": true,
+  "id_type": "uuid",
+  "keeps": true,
+  "newest": true
 }
 $windrow$);
 RESET ROLE;

@@ -177,19 +177,7 @@ DECLARE
     v_rows    bigint;
     v_more    bigint;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched boolean := EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."deadline"'::regclass,
-            '"public"."callback"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    );
+    v_watched boolean := windrow_airflow_3.may_keep('callback');
 BEGIN
     o_rows := ARRAY[0, 0]::bigint[];
 
@@ -211,7 +199,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_below(bigint, uuid[]) IS
-    'Deletes the rows that belong to the given rows of callback, and leaves these to the caller: deadline, callback. Answers their number by table. callback_batch and callback_named call it. [body ba33980dc6a2]';
+    'Deletes the rows that belong to the given rows of callback, and leaves these to the caller: deadline, callback. Answers their number by table. callback_batch and callback_named call it. [body dbc6496bd771]';
 
 -- callback_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_batch(

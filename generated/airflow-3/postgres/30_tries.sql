@@ -191,19 +191,7 @@ DECLARE
     v_rows    bigint;
     v_more    bigint;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched boolean := EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."hitl_detail_history"'::regclass,
-            '"public"."task_instance_history"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    );
+    v_watched boolean := windrow_airflow_3.may_keep('tries');
 BEGIN
     o_rows := ARRAY[0, 0]::bigint[];
 
@@ -225,7 +213,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_below(bigint, uuid[]) IS
-    'Deletes the rows that belong to the given rows of task_instance_history, and leaves these to the caller: hitl_detail_history, task_instance_history. Answers their number by table. tries_batch and tries_named call it. [body a6e88e3c812c]';
+    'Deletes the rows that belong to the given rows of task_instance_history, and leaves these to the caller: hitl_detail_history, task_instance_history. Answers their number by table. tries_batch and tries_named call it. [body 5a69cdd1354a]';
 
 -- tries_batch: one batch: those of the named rows that go. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_batch(

@@ -6,8 +6,385 @@ SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
 SET search_path = windrow_airflow_3, pg_catalog, pg_temp;
 
--- Rules by the end of families. Their verbs: next, judge, batch, rows, undated; and unlisted, where only scopes with a policy
--- are cleaned. Times and keys of the application travel as text.
+-- Rules by the end of families. Their verbs: scope, next, members, batch, rows, undated; and where the document says so, links,
+-- met, kept, newest, unlisted. Times and keys of the application travel as text, but for those of a batch.
+
+-- judge: expands the given roots to their families and decides, row by row under lock, which may go. A member is a row of the
+-- root table; links to ids without a row are not followed. Of the rule it asks, level by level: members (the rows of some ids,
+-- locked in the order of their keys, so that two batches cannot deadlock: final, root, ended, and the place of their scope in
+-- p_scopes), links (both ends of the links of some ids), and where the document says so, met (members that share a row), kept
+-- (those that a row of another table keeps) and newest (roots that stay whatever their age).
+-- Closed: the rows on both ends of a link go together or not at all, so that members are collected in both directions. Else a
+-- root's own descendants decide, whoever else links to them.
+CREATE OR REPLACE FUNCTION judge(
+    p_rule      text,
+    p_roots     anyarray,
+    p_as_of     timestamptz,
+    p_retention bigint,
+    p_scope     text,
+    p_purge     boolean,
+    p_lock      boolean,
+    p_gone      anyarray,
+    OUT o_members      anyarray,
+    OUT o_artifacts    anyarray,
+    OUT o_families     bigint,
+    OUT o_other_roots  anyarray,
+    OUT o_skip_keys    anyarray,
+    OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+SET jit = off
+SET enable_nestloop = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_reasons constant text[] := ARRAY[
+        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER', 'REFERENCED'
+    ];
+    v_says    constant jsonb := (SELECT r.document FROM rule AS r WHERE r.rule = p_rule);
+    v_closed  constant boolean := coalesce((v_says -> 'closed')::boolean, false);
+    v_linked  constant boolean := coalesce((v_says -> 'linked')::boolean, false);
+    v_meets   constant boolean := coalesce((v_says -> 'meets')::boolean, false);
+    -- A purge of a root takes the roots below it with it.
+    v_nested  constant boolean := coalesce((v_says -> 'nested')::boolean, false);
+    v_members constant text := format(
+        'SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.place) FROM %s($1, $2, $3) AS m',
+        routine_of(p_rule, 'members')
+    );
+    v_links   text;
+    v_met     text;
+    -- The policies, one element per scope.
+    v_scopes    text[];
+    v_cutoffs   timestamp[];
+    v_recording boolean[];  -- whether files are recorded
+    v_default timestamp;  -- the cutoff of scopes without a policy
+    v_least   timestamp;  -- the earliest cutoff
+    v_none   p_roots%TYPE := p_roots[1:0];
+    v_level  p_roots%TYPE := p_roots;  -- ids of the present level of the expansion
+    v_seen   p_roots%TYPE := p_gone;  -- ids of all levels so far
+    v_first  integer;  -- how many members the first level has
+    v_there  p_roots%TYPE;
+    v_locked p_roots%TYPE := v_none;  -- rows that another session holds
+    v_held   p_roots%TYPE;
+    v_kept   p_roots%TYPE := v_none;  -- rows that a row of another table keeps
+    v_newest p_roots%TYPE := v_none;  -- roots that are among the newest of their group
+    v_doubt  p_roots%TYPE := v_none;  -- rows that something may speak against
+    v_bad    p_roots%TYPE;  -- roots with a fault below them, and the fault's rank in v_reasons
+    v_rank   integer[];
+    v_go     p_roots%TYPE;  -- rows in doubt that go all the same
+    v_stay   p_roots%TYPE;
+    -- The members so far: parallel arrays, one element per row.
+    v_id     p_roots%TYPE := v_none;
+    v_final  boolean[] := '{}';
+    v_root   boolean[] := '{}';
+    v_ended  timestamp[] := '{}';
+    v_cutoff timestamp[] := '{}';  -- what a root must have ended before; none for other rows
+    v_record boolean[] := '{}';
+    -- The links so far, and members that share a row, each with each.
+    v_upper  p_roots%TYPE := v_none;
+    v_lower  p_roots%TYPE := v_none;
+    v_one    p_roots%TYPE := v_none;
+    v_other  p_roots%TYPE := v_none;
+    -- What one level added.
+    n_id     p_roots%TYPE;
+    n_final  boolean[];
+    n_root   boolean[];
+    n_ended  timestamp[];
+    n_place  bigint[];
+    n_cutoff timestamp[];
+    n_record boolean[];
+    n_doubt  p_roots%TYPE;
+    n_upper  p_roots%TYPE;
+    n_lower  p_roots%TYPE;
+    n_one    p_roots%TYPE;
+    n_other  p_roots%TYPE;
+BEGIN
+    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
+    EXECUTE format(
+        $scope$
+        SELECT
+            max(s.cutoff) FILTER (WHERE s.scope IS NULL),
+            min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
+            coalesce(array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0), '{}'),
+            array_agg(s.cutoff) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0),
+            array_agg(coalesce(p.artifacts, true)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0)
+        FROM (
+            SELECT o.scope, o.artifacts FROM policy AS o WHERE o.rule = $4
+        ) AS p
+        FULL JOIN (
+            SELECT c.scope::text AS scope, c.cutoff%s AS cutoff FROM %s($1, $2, $3) AS c
+        ) AS s ON s.scope = p.scope
+        $scope$,
+        CASE WHEN v_says ? 'zone' THEN '' ELSE ' AT TIME ZONE ''UTC''' END, routine_of(p_rule, 'scope')
+    )
+    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
+    USING p_as_of, p_retention, p_scope, p_rule;
+    IF v_says ? 'links' THEN
+        v_links := format('SELECT array_agg(l.upper), array_agg(l.lower) FROM %s($1) AS l', routine_of(p_rule, 'links'));
+    END IF;
+    IF v_meets THEN
+        v_met := format('SELECT array_agg(s.id), array_agg(s.other) FROM %s($1) AS s', routine_of(p_rule, 'met'));
+    END IF;
+
+    WHILE cardinality(v_level) > 0 LOOP
+        -- The rows of this level. What another session holds is left to it.
+        EXECUTE v_members INTO n_id, n_final, n_root, n_ended, n_place USING v_level, p_lock, v_scopes;
+        IF p_lock AND cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
+            EXECUTE format('SELECT array_agg(m.id) FROM %s($1, false, $2) AS m', routine_of(p_rule, 'members')) INTO v_there USING v_level, v_scopes;
+            v_locked := v_locked || ARRAY(
+                SELECT t.id FROM unnest(v_there) AS t(id)
+                EXCEPT
+                SELECT m.id FROM unnest(n_id) AS m(id)
+            );
+        END IF;
+        EXIT WHEN n_id IS NULL;
+        SELECT
+            array_agg(coalesce(p.artifacts, true) ORDER BY m.position),
+            array_agg(CASE
+                WHEN NOT m.root THEN NULL
+                WHEN NOT p_purge THEN coalesce(p.cutoff, v_default)
+                WHEN m.id = ANY (p_roots) OR v_nested AND CASE WHEN v_closed THEN NOT m.id = ANY (n_doubt) ELSE v_first IS NOT NULL END THEN 'infinity'::timestamp
+            END ORDER BY m.position)
+        INTO n_record, n_cutoff
+        FROM unnest(n_id, n_root, n_place) WITH ORDINALITY AS m(id, root, place, position)
+        LEFT JOIN unnest(v_cutoffs, v_recording) WITH ORDINALITY AS p(cutoff, artifacts, place) ON p.place = m.place;
+        -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
+        v_doubt := v_doubt || ARRAY(
+            SELECT m.id
+            FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)
+            WHERE NOT m.final
+               OR m.ended IS NULL
+               OR m.ended >= v_least
+               OR (m.root AND (m.cutoff IS NULL OR m.ended >= m.cutoff))
+               OR (NOT m.root AND v_first IS NULL)
+        );
+        v_first := coalesce(v_first, cardinality(n_id));
+        v_id := v_id || n_id;
+        v_final := v_final || n_final;
+        v_root := v_root || n_root;
+        v_ended := v_ended || n_ended;
+        v_cutoff := v_cutoff || n_cutoff;
+        v_record := v_record || n_record;
+        EXIT WHEN NOT v_linked;
+
+        -- Read after the rows were locked: a link that was committed before is seen.
+        IF v_links IS NOT NULL THEN
+            EXECUTE v_links INTO n_upper, n_lower USING n_id;
+        END IF;
+        IF v_meets THEN
+            EXECUTE v_met INTO n_one, n_other USING n_id;
+        END IF;
+        EXIT WHEN n_upper IS NULL AND n_one IS NULL;
+        v_upper := v_upper || n_upper;
+        v_lower := v_lower || n_lower;
+        v_one := v_one || n_one;
+        v_other := v_other || n_other;
+        v_seen := v_seen || v_level;
+        IF v_closed THEN
+            -- A row that was not found from above may belong to a family that is not in this batch.
+            SELECT coalesce(array_agg(f.id), v_none), coalesce(array_agg(f.id) FILTER (WHERE NOT f.below), v_none)
+            INTO v_level, n_doubt
+            FROM (
+                SELECT l.id, bool_or(l.below) AS below
+                FROM (
+                    SELECT u.id, false AS below FROM unnest(n_upper) AS u(id)
+                    UNION ALL
+                    SELECT d.id, true FROM unnest(n_lower) AS d(id)
+                    UNION ALL
+                    SELECT o.id, false FROM unnest(n_other) AS o(id)
+                ) AS l
+                WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
+                GROUP BY l.id
+            ) AS f;
+            v_doubt := v_doubt || n_doubt;
+        ELSE
+            v_level := ARRAY(SELECT DISTINCT d.id FROM unnest(n_lower) AS d(id) WHERE d.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id)));
+        END IF;
+    END LOOP;
+
+    -- The type of the keys reads what a hold names.
+    v_held := ARRAY(
+        SELECT h.key
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+    );
+    v_doubt := v_doubt || v_locked || ARRAY(
+        SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
+    );
+    IF v_says ? 'keeps' THEN
+        -- Read after the rows were locked, too. With a foreign key, no further row can come to keep them.
+        EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'kept')) INTO v_kept USING v_id;
+        v_doubt := v_doubt || v_kept;
+    END IF;
+    IF v_says ? 'newest' AND NOT p_purge THEN
+        -- Read after the rows were locked, too. While the newest are locked, nobody can delete them and leave the group without.
+        EXECUTE format('SELECT %s($1, $2)', routine_of(p_rule, 'newest')) INTO v_newest USING v_id, p_lock;
+        v_doubt := v_doubt || v_newest;
+    END IF;
+    IF v_linked THEN
+        WITH RECURSIVE doubt (id) AS (
+            SELECT d.id
+            FROM unnest(v_doubt) AS d(id)
+            UNION
+            SELECT l.there
+            FROM doubt AS d
+            JOIN unnest(v_upper || v_lower || v_one || v_other, v_lower || v_upper || v_other || v_one) AS l(here, there) ON l.here = d.id
+        )
+        SELECT coalesce(array_agg(d.id), v_none)
+        INTO v_doubt
+        FROM doubt AS d;
+    END IF;
+
+    -- What is linked to nothing doubtful goes: final, old enough, unheld, below a root that may be cleaned. That is most of it.
+    SELECT
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful), v_none),
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.record), v_none),
+        count(*) FILTER (WHERE NOT m.doubtful AND m.root),
+        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.root AND m.position > v_first), v_none),
+        array_agg(m.id) FILTER (WHERE m.doubtful),
+        array_agg(m.final) FILTER (WHERE m.doubtful),
+        array_agg(m.root) FILTER (WHERE m.doubtful),
+        array_agg(m.ended) FILTER (WHERE m.doubtful),
+        array_agg(m.cutoff) FILTER (WHERE m.doubtful),
+        array_agg(m.record) FILTER (WHERE m.doubtful)
+    INTO o_members, o_artifacts, o_families, o_other_roots, v_id, v_final, v_root, v_ended, v_cutoff, v_record
+    FROM (
+        SELECT a.*, a.id IN (SELECT d.id FROM unnest(v_doubt) AS d(id)) AS doubtful
+        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff, v_record) WITH ORDINALITY AS a(id, final, root, ended, cutoff, record, position)
+    ) AS m;
+    o_skip_keys := v_none;
+    o_skip_reasons := '{}';
+    IF cardinality(v_doubt) = 0 THEN
+        RETURN;
+    END IF;
+    v_id := coalesce(v_id, v_none);
+
+    -- A link to an id without a row links nothing.
+    SELECT coalesce(array_agg(l.upper), v_none), coalesce(array_agg(l.lower), v_none)
+    INTO v_upper, v_lower
+    FROM (
+        SELECT DISTINCT u.upper, u.lower FROM unnest(v_upper, v_lower) AS u(upper, lower)
+    ) AS l
+    WHERE l.upper IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
+      AND l.lower IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
+    SELECT coalesce(array_agg(s.one), v_none), coalesce(array_agg(s.other), v_none)
+    INTO v_one, v_other
+    FROM unnest(v_one, v_other) AS s(one, other)
+    WHERE s.other IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
+
+    -- What speaks against a row speaks against all rows above it. A fault with a cutoff: only against roots with this cutoff.
+    WITH RECURSIVE fault (id, rank, cutoff) AS (
+        (
+            SELECT h.id, 1, NULL::timestamp
+            FROM unnest(v_held) AS h(id)
+            UNION ALL
+            SELECT m.id, CASE WHEN m.final THEN 3 ELSE 2 END, NULL
+            FROM unnest(v_id, v_final, v_ended) AS m(id, final, ended)
+            WHERE NOT m.final
+               OR (m.ended IS NULL AND NOT p_purge)
+            UNION ALL
+            SELECT m.id, 4, c.cutoff
+            FROM (SELECT DISTINCT r.cutoff FROM unnest(v_cutoff) AS r(cutoff)) AS c
+            JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
+            WHERE NOT p_purge
+            UNION ALL
+            SELECT n.id, 4, NULL
+            FROM unnest(v_newest) AS n(id)
+            UNION ALL
+            SELECT l.id, 5, NULL
+            FROM unnest(v_locked) AS l(id)
+            UNION ALL
+            SELECT k.id, 8, NULL
+            FROM unnest(v_kept) AS k(id)
+        )
+        UNION
+        SELECT l.upper, f.rank, f.cutoff
+        FROM fault AS f
+        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.lower = f.id
+    )
+    SELECT coalesce(array_agg(v.id), v_none), coalesce(array_agg(v.rank), '{}')
+    INTO v_bad, v_rank
+    FROM (
+        SELECT m.id, min(f.rank) AS rank
+        FROM fault AS f
+        JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = f.id
+        WHERE m.cutoff IS NOT NULL
+          AND (f.cutoff IS NULL OR f.cutoff = m.cutoff)
+        GROUP BY m.id
+    ) AS v;
+
+    IF v_closed THEN
+        -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked
+        -- to these.
+        WITH RECURSIVE covered (id) AS (
+            SELECT m.id
+            FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
+            WHERE m.cutoff IS NOT NULL
+            UNION
+            SELECT l.lower
+            FROM covered AS c
+            JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = c.id
+        )
+        SELECT v_bad || v_locked || coalesce(array_agg(m.id), v_none)
+        INTO v_stay
+        FROM unnest(v_id, v_root, v_cutoff) AS m(id, root, cutoff)
+        WHERE (m.root AND m.cutoff IS NULL)
+           OR m.id NOT IN (SELECT c.id FROM covered AS c);
+        IF cardinality(v_stay) > 0 THEN
+            WITH RECURSIVE stay (id) AS (
+                SELECT s.id
+                FROM unnest(v_stay) AS s(id)
+                UNION
+                SELECT l.there
+                FROM stay AS s
+                JOIN unnest(v_upper || v_lower || v_one || v_other, v_lower || v_upper || v_other || v_one) AS l(here, there) ON l.here = s.id
+            )
+            SELECT array_agg(s.id)
+            INTO v_stay
+            FROM stay AS s;
+        END IF;
+        v_go := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
+    ELSE
+        -- What goes: the roots without a fault, and all rows below them.
+        WITH RECURSIVE below (id) AS (
+            SELECT m.id
+            FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
+            WHERE m.cutoff IS NOT NULL
+              AND m.id IN (SELECT r.id FROM unnest(p_roots) AS r(id))
+              AND m.id NOT IN (SELECT b.id FROM unnest(v_bad) AS b(id))
+            UNION
+            SELECT l.lower
+            FROM below AS b
+            JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = b.id
+        )
+        SELECT coalesce(array_agg(b.id), v_none)
+        INTO v_go
+        FROM below AS b;
+    END IF;
+
+    SELECT
+        o_members || v_go,
+        o_artifacts || coalesce(array_agg(m.id) FILTER (WHERE m.record), v_none),
+        o_families + count(*) FILTER (WHERE m.root),
+        o_other_roots || coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), v_none)
+    INTO o_members, o_artifacts, o_families, o_other_roots
+    FROM unnest(v_id, v_root, v_record) AS m(id, root, record)
+    WHERE m.id IN (SELECT g.id FROM unnest(v_go) AS g(id));
+    SELECT
+        coalesce(array_agg(r.id ORDER BY r.position), v_none),
+        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
+    INTO o_skip_keys, o_skip_reasons
+    FROM unnest(p_roots) WITH ORDINALITY AS r(id, position)
+    LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
+    LEFT JOIN unnest(v_bad, v_rank) AS b(id, rank) ON b.id = r.id
+    WHERE r.id IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
+      AND r.id NOT IN (SELECT g.id FROM unnest(v_go) AS g(id));
+END
+$windrow$;
+COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, boolean, anyarray) IS
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that stays. p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 3b0f0b20cf69]';
 
 -- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and their ends.
 -- What a dry run has already counted is still there, but no longer a root to look at.
@@ -241,11 +618,11 @@ BEGIN
         v_key := v_next.o_roots[cardinality(v_next.o_roots)];
         EXECUTE format(
             'SELECT j.o_families, j.o_members::text[] AS o_members, j.o_other_roots::text[] AS o_other_roots, j.o_skip_keys::text[] AS o_skip_keys, j.o_skip_reasons
-            FROM %s(%L, $1, $2, $3, false, false, %L) AS j',
-            routine_of(p_rule, 'judge'), v_next.o_roots, v_gone
+            FROM judge($4, %L::%s[], $1, $2, $3, false, false, %L) AS j',
+            v_next.o_roots, v_rule.document ->> 'id_type', v_gone
         )
         INTO v_judged
-        USING p_as_of, v_retention, v_scope;
+        USING p_as_of, v_retention, v_scope, p_rule;
         v_batches := v_batches + 1;
         v_families := v_families + v_judged.o_families;
         v_members := v_members || v_judged.o_members;
@@ -270,9 +647,56 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
-    'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it. [body eefd01351b4b]';
+    'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 197f057dfedd]';
+
+-- end_time_named: deletes one named family, whatever its age, through the same batch as a run, in the caller's transaction,
+-- unless something speaks against it.
+CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_is_root boolean;
+BEGIN
+    EXECUTE format('SELECT m.root FROM %s(%L, false, %L) AS m', routine_of(p_rule, 'members'), ARRAY[p_key], '{}') INTO v_is_root;
+    IF v_is_root IS NOT TRUE THEN
+        o_skipped := 'NOT_A_ROOT';
+        RETURN;
+    END IF;
+    EXECUTE format(
+        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM %s($1, %L, $2, NULL, NULL, true, %L) AS b',
+        routine_of(p_rule, 'batch'), ARRAY[p_key], '{}'
+    )
+    INTO o_families, o_rows, o_skipped
+    USING p_run, p_as_of;
+END
+$windrow$;
+COMMENT ON FUNCTION end_time_named(bigint, text, text, timestamptz) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body e09fed4054bf]';
+
+-- end_time_age_of: how long ago a root ended.
+CREATE OR REPLACE FUNCTION end_time_age_of(p_rule text, p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_zone text := (SELECT coalesce(r.document ->> 'zone', 'UTC') FROM rule AS r WHERE r.rule = p_rule);
+    v_age  double precision;
+BEGIN
+    EXECUTE format(
+        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.ended) FROM %s(%L, false, %L) AS m WHERE isfinite(m.ended)',
+        routine_of(p_rule, 'members'), ARRAY[p_key], '{}'
+    )
+    INTO v_age
+    USING v_zone;
+    RETURN v_age;
+END
+$windrow$;
+COMMENT ON FUNCTION end_time_age_of(text, text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body 7242c899d915]';
 SELECT windrow_airflow_3.register_routines('39_end_time.sql', ARRAY[
-    'end_time_preview', 'end_time_step', 'next_roots'
+    'end_time_age_of', 'end_time_named', 'end_time_preview', 'end_time_step', 'judge', 'next_roots'
 ]);
 RESET ROLE;
 RESET search_path;

@@ -58,7 +58,8 @@ SELECT windrow_camunda7_cases.register_rule(1, $windrow$
   "along": "ended",
   "first_key": "",
   "opt_in": true,
-  "closed": true
+  "closed": true,
+  "id_type": "text"
 }
 $windrow$);
 RESET ROLE;

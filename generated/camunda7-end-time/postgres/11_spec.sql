@@ -62,7 +62,12 @@ SELECT windrow_camunda7_end_time.register_rule(1, $windrow$
   "along": "ended",
   "first_key": "",
   "opt_in": true,
-  "closed": true
+  "closed": true,
+  "id_type": "text",
+  "linked": true,
+  "links": true,
+  "nested": true,
+  "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(2, $windrow$
@@ -117,7 +122,9 @@ SELECT windrow_camunda7_end_time.register_rule(2, $windrow$
   "along": "ended",
   "first_key": "",
   "opt_in": true,
-  "closed": true
+  "closed": true,
+  "id_type": "text",
+  "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(3, $windrow$
@@ -163,7 +170,12 @@ SELECT windrow_camunda7_end_time.register_rule(3, $windrow$
   "along": "ended",
   "first_key": "",
   "opt_in": true,
-  "closed": true
+  "closed": true,
+  "id_type": "text",
+  "linked": true,
+  "links": true,
+  "nested": true,
+  "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(4, $windrow$
@@ -208,7 +220,9 @@ SELECT windrow_camunda7_end_time.register_rule(4, $windrow$
   },
   "along": "ended",
   "first_key": "",
-  "closed": true
+  "closed": true,
+  "id_type": "text",
+  "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(5, $windrow$
@@ -248,7 +262,9 @@ SELECT windrow_camunda7_end_time.register_rule(5, $windrow$
   },
   "along": "ended",
   "first_key": "",
-  "closed": true
+  "closed": true,
+  "id_type": "text",
+  "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(6, $windrow$

@@ -1740,35 +1740,7 @@ BEGIN
     o_rows[17] := v_rows;
 
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."act_hi_actinst"'::regclass,
-            '"public"."act_hi_identitylink"'::regclass,
-            '"public"."act_hi_taskinst"'::regclass,
-            '"public"."act_hi_varinst"'::regclass,
-            '"public"."act_hi_detail"'::regclass,
-            '"public"."act_hi_incident"'::regclass,
-            '"public"."act_hi_ext_task_log"'::regclass,
-            '"public"."act_hi_job_log"'::regclass,
-            '"public"."act_hi_op_log"'::regclass,
-            '"public"."act_hi_comment"'::regclass,
-            '"public"."act_hi_attachment"'::regclass,
-            '"public"."act_hi_dec_in"'::regclass,
-            '"public"."act_hi_dec_out"'::regclass,
-            '"public"."act_hi_decinst"'::regclass,
-            '"public"."act_ge_bytearray"'::regclass,
-            '"public"."act_ru_authorization"'::regclass,
-            '"public"."act_hi_procinst"'::regclass,
-            '"public"."act_hi_batch"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
+    IF windrow_camunda7.may_keep('history') THEN
         IF EXISTS (SELECT FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_actinst'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -1844,7 +1816,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_families(bigint, text[], timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, those families of these roots that history_judge lets go: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 74492f3713da]';
+    'Deletes, in the caller''s transaction, those families of these roots that history_judge lets go: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 4e1e3c022bd1]';
 
 -- history_families_count: what a batch would delete of these families. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_families_count(

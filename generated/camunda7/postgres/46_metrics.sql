@@ -138,16 +138,22 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_age double precision;
+    v_strategy text := (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule);
+    v_age      double precision;
 BEGIN
-    IF EXISTS (SELECT FROM rule AS r WHERE r.rule = p_rule AND r.strategy IN ('end-time', 'removal-time', 'age')) THEN
+    IF p_key IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF v_strategy = 'end-time' THEN
+        v_age := end_time_age_of(p_rule, p_key);
+    ELSIF v_strategy IN ('removal-time', 'age') THEN
         EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'age_of')) INTO v_age USING p_key;
     END IF;
     RETURN v_age;
 END
 $windrow$;
 COMMENT ON FUNCTION age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body 521ac7a05de4]';
+    'Seconds since the root with this key ended; NULL where it is gone, has no end, or its rule is of single rows. [body b4b0afeadc27]';
 
 -- undeletable: what the last look at each rule left, and why.
 CREATE OR REPLACE VIEW undeletable AS

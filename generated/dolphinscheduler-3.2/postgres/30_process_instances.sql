@@ -64,337 +64,71 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_next(timestamptz, bigint, text, timestamp, integer, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; process_instances_judge decides. [body 7be43cfeeebb]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; judge() decides. [body 7be43cfeeebb]';
 
--- process_instances_judge: expands the given roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of t_ds_process_instance. Links to ids without a row are not followed.
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(
-    p_roots     integer[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_lock      boolean,
-    p_gone      bigint[],
-    OUT o_members     bigint[],
-    OUT o_artifacts   bigint[],
-    OUT o_families    bigint,
-    OUT o_other_roots bigint[],
-    OUT o_skip_keys   bigint[],
-    OUT o_skip_reasons text[]
-)
+-- process_instances_members: rows of t_ds_process_instance, locked or not: whether they are final, and roots; when they ended;
+-- the place of their project_code in p_scopes.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_members(p_ids bigint[], p_lock boolean, p_scopes text[])
+RETURNS TABLE (id bigint, final boolean, root boolean, ended timestamp, place bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
-SET jit = off
-SET enable_nestloop = off
-SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_reasons constant text[] := ARRAY[
-        'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'POLICY_DISABLED', 'SHARED_MEMBER'
-    ];
-    -- The policies, one element per scope.
-    v_scopes    bigint[];
-    v_cutoffs   timestamp[];
-    v_recording boolean[];  -- whether files are recorded
-    v_default timestamp;  -- the cutoff of scopes without a policy
-    v_least   timestamp;  -- the earliest cutoff
-    v_level  bigint[];  -- ids of the present level of the expansion
-    v_seen   bigint[];  -- ids of all levels so far
-    v_first  integer;  -- how many members the first level has
-    v_locked bigint[] := '{}';  -- rows that another session holds
-    v_held   bigint[];
-    v_doubt  bigint[] := '{}';  -- rows that something may speak against
-    v_bad    bigint[];  -- roots with a fault below them, and the fault's rank in v_reasons
-    v_rank   integer[];
-    v_go     bigint[];  -- rows in doubt that go all the same
-    v_stay   bigint[];
-    -- The members so far: parallel arrays, one element per row.
-    v_id     bigint[] := '{}';
-    v_final  boolean[] := '{}';
-    v_root   boolean[] := '{}';
-    v_ended  timestamp[] := '{}';
-    v_cutoff timestamp[] := '{}';  -- what a root must have ended before; none for other rows
-    v_record boolean[] := '{}';
-    -- The links so far.
-    v_upper  bigint[] := '{}';
-    v_lower  bigint[] := '{}';
-    -- What one level added.
-    n_id     bigint[];
-    n_final  boolean[];
-    n_root   boolean[];
-    n_ended  timestamp[];
-    n_cutoff timestamp[];
-    n_record boolean[];
-    n_doubt  bigint[];
-    n_upper  bigint[];
-    n_lower  bigint[];
 BEGIN
-    -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
-    SELECT
-        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
-        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
-        array_agg(coalesce(s.scope, p.scope)),
-        array_agg(s.cutoff),
-        array_agg(coalesce(p.artifacts, true))
-    INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
-    FROM (
-        SELECT o.scope::bigint, o.artifacts FROM windrow_dolphinscheduler_3_2.policy AS o WHERE o.rule = 'process_instances'
-    ) AS p
-    FULL JOIN windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = p.scope;
-
-    v_level := p_roots;
-    v_seen := p_gone;
-    WHILE cardinality(v_level) > 0 LOOP
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        IF p_lock THEN
-            SELECT
-                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(coalesce(p.artifacts, true)),
-                array_agg(CASE
-                    WHEN NOT m.root THEN NULL
-                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::timestamp END
-                    ELSE coalesce(p.cutoff, v_default)
-                END)
-            INTO n_id, n_final, n_root, n_ended, n_record, n_cutoff
-            FROM (
-                SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
-                FROM "public"."t_ds_process_instance" AS i
-                WHERE i."id" = ANY (v_level)
-                ORDER BY i."id"
-                FOR UPDATE SKIP LOCKED
-            ) AS m
-            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope;
-            IF cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
-                v_locked := v_locked || ARRAY(
-                    SELECT i."id"
-                    FROM "public"."t_ds_process_instance" AS i
-                    WHERE i."id" = ANY (v_level)
-                    EXCEPT
-                    SELECT m.id FROM unnest(n_id) AS m(id)
-                );
-            END IF;
-        ELSE
-            SELECT
-                array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(coalesce(p.artifacts, true)),
-                array_agg(CASE
-                    WHEN NOT m.root THEN NULL
-                    WHEN p_purge THEN CASE WHEN m.id = ANY (p_roots) THEN 'infinity'::timestamp END
-                    ELSE coalesce(p.cutoff, v_default)
-                END)
-            INTO n_id, n_final, n_root, n_ended, n_record, n_cutoff
-            FROM (
-                SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
-                FROM "public"."t_ds_process_instance" AS i
-                WHERE i."id" = ANY (v_level)
-            ) AS m
-            LEFT JOIN unnest(v_scopes, v_cutoffs, v_recording) AS p(scope, cutoff, artifacts) ON p.scope = m.scope;
-        END IF;
-        EXIT WHEN n_id IS NULL;
-        -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
-        v_doubt := v_doubt || ARRAY(
-            SELECT m.id
-            FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)
-            WHERE NOT m.final
-               OR m.ended IS NULL
-               OR m.ended >= v_least
-               OR (m.root AND (m.cutoff IS NULL OR m.ended >= m.cutoff))
-               OR (NOT m.root AND v_first IS NULL)
-        );
-        v_first := coalesce(v_first, cardinality(n_id));
-        v_id := v_id || n_id;
-        v_final := v_final || n_final;
-        v_root := v_root || n_root;
-        v_ended := v_ended || n_ended;
-        v_cutoff := v_cutoff || n_cutoff;
-        v_record := v_record || n_record;
-
-        -- Read after the rows were locked: a link that was committed before is seen.
-        SELECT array_agg(l.upper), array_agg(l.lower)
-        INTO n_upper, n_lower
+    IF p_lock THEN
+        RETURN QUERY
+        SELECT m.id, m.final, m.root, m.ended, s.place
         FROM (
-            SELECT l."parent_process_instance_id" AS upper, l."process_instance_id" AS lower
-            FROM "public"."t_ds_relation_process_instance" AS l
-            WHERE l."parent_process_instance_id" = ANY (n_id)
-              AND l."process_instance_id" IS NOT NULL
-            UNION ALL
-            SELECT l."parent_process_instance_id", l."process_instance_id"
-            FROM "public"."t_ds_relation_process_instance" AS l
-            WHERE l."process_instance_id" = ANY (n_id)
-              AND l."parent_process_instance_id" IS NOT NULL
-            UNION ALL
-            SELECT l."parent_workflow_instance_id" AS upper, l."sub_workflow_instance_id" AS lower
-            FROM "public"."t_ds_relation_sub_workflow" AS l
-            WHERE l."parent_workflow_instance_id" = ANY (n_id)
-              AND l."sub_workflow_instance_id" IS NOT NULL
-            UNION ALL
-            SELECT l."parent_workflow_instance_id", l."sub_workflow_instance_id"
-            FROM "public"."t_ds_relation_sub_workflow" AS l
-            WHERE l."sub_workflow_instance_id" = ANY (n_id)
-              AND l."parent_workflow_instance_id" IS NOT NULL
-        ) AS l;
-        EXIT WHEN n_upper IS NULL;
-        v_upper := v_upper || n_upper;
-        v_lower := v_lower || n_lower;
-        v_seen := v_seen || v_level;
-        -- A row that was not found from above may belong to a family that is not in this batch.
-        SELECT coalesce(array_agg(f.id), '{}'), coalesce(array_agg(f.id) FILTER (WHERE NOT f.below), '{}')
-        INTO v_level, n_doubt
+            SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
+            FROM "public"."t_ds_process_instance" AS i
+            WHERE i."id" = ANY (p_ids)
+            ORDER BY i."id"
+            FOR UPDATE SKIP LOCKED
+        ) AS m
+        LEFT JOIN unnest(p_scopes::bigint[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
+    ELSE
+        RETURN QUERY
+        SELECT m.id, m.final, m.root, m.ended, s.place
         FROM (
-            SELECT l.id, bool_or(l.below) AS below
-            FROM (
-                SELECT u.id, false AS below FROM unnest(n_upper) AS u(id)
-                UNION ALL
-                SELECT d.id, true FROM unnest(n_lower) AS d(id)
-            ) AS l
-            WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
-            GROUP BY l.id
-        ) AS f;
-        v_doubt := v_doubt || n_doubt;
-    END LOOP;
-
-    v_held := ARRAY(
-        SELECT h.key::bigint
-        FROM windrow_dolphinscheduler_3_2.hold AS h
-        WHERE h.rule = 'process_instances'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
-    v_doubt := v_doubt || v_locked || ARRAY(
-        SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
-    );
-    WITH RECURSIVE doubt (id) AS (
-        SELECT d.id
-        FROM unnest(v_doubt) AS d(id)
-        UNION
-        SELECT l.there
-        FROM doubt AS d
-        JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = d.id
-    )
-    SELECT coalesce(array_agg(d.id), '{}')
-    INTO v_doubt
-    FROM doubt AS d;
-
-    -- What is linked to nothing doubtful goes: final, old enough, unheld, below a root that may be cleaned. That is most of it.
-    SELECT
-        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful), '{}'),
-        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.record), '{}'),
-        count(*) FILTER (WHERE NOT m.doubtful AND m.root),
-        coalesce(array_agg(m.id) FILTER (WHERE NOT m.doubtful AND m.root AND m.position > v_first), '{}'),
-        array_agg(m.id) FILTER (WHERE m.doubtful),
-        array_agg(m.final) FILTER (WHERE m.doubtful),
-        array_agg(m.root) FILTER (WHERE m.doubtful),
-        array_agg(m.ended) FILTER (WHERE m.doubtful),
-        array_agg(m.cutoff) FILTER (WHERE m.doubtful),
-        array_agg(m.record) FILTER (WHERE m.doubtful)
-    INTO o_members, o_artifacts, o_families, o_other_roots, v_id, v_final, v_root, v_ended, v_cutoff, v_record
-    FROM (
-        SELECT a.*, a.id IN (SELECT d.id FROM unnest(v_doubt) AS d(id)) AS doubtful
-        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff, v_record) WITH ORDINALITY AS a(id, final, root, ended, cutoff, record, position)
-    ) AS m;
-    o_skip_keys := '{}';
-    o_skip_reasons := '{}';
-    IF cardinality(v_doubt) = 0 THEN
-        RETURN;
+            SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_process" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
+            FROM "public"."t_ds_process_instance" AS i
+            WHERE i."id" = ANY (p_ids)
+        ) AS m
+        LEFT JOIN unnest(p_scopes::bigint[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     END IF;
-    v_id := coalesce(v_id, '{}');
-
-    -- A link to an id without a row links nothing.
-    SELECT coalesce(array_agg(l.upper), '{}'), coalesce(array_agg(l.lower), '{}')
-    INTO v_upper, v_lower
-    FROM (
-        SELECT DISTINCT u.upper, u.lower FROM unnest(v_upper, v_lower) AS u(upper, lower)
-    ) AS l
-    WHERE l.upper IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
-      AND l.lower IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
-
-    -- What speaks against a row speaks against all rows above it. A fault with a cutoff: only against roots with this cutoff.
-    WITH RECURSIVE fault (id, rank, cutoff) AS (
-        (
-            SELECT h.id, 1, NULL::timestamp
-            FROM unnest(v_held) AS h(id)
-            UNION ALL
-            SELECT m.id, CASE WHEN m.final THEN 3 ELSE 2 END, NULL
-            FROM unnest(v_id, v_final, v_ended) AS m(id, final, ended)
-            WHERE NOT m.final
-               OR (m.ended IS NULL AND NOT p_purge)
-            UNION ALL
-            SELECT m.id, 4, c.cutoff
-            FROM (SELECT DISTINCT r.cutoff FROM unnest(v_cutoff) AS r(cutoff)) AS c
-            JOIN unnest(v_id, v_ended) AS m(id, ended) ON m.ended >= c.cutoff
-            WHERE NOT p_purge
-            UNION ALL
-            SELECT l.id, 5, NULL
-            FROM unnest(v_locked) AS l(id)
-        )
-        UNION
-        SELECT l.upper, f.rank, f.cutoff
-        FROM fault AS f
-        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.lower = f.id
-    )
-    SELECT coalesce(array_agg(v.id), '{}'), coalesce(array_agg(v.rank), '{}')
-    INTO v_bad, v_rank
-    FROM (
-        SELECT m.id, min(f.rank) AS rank
-        FROM fault AS f
-        JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = f.id
-        WHERE m.cutoff IS NOT NULL
-          AND (f.cutoff IS NULL OR f.cutoff = m.cutoff)
-        GROUP BY m.id
-    ) AS v;
-
-    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
-    WITH RECURSIVE covered (id) AS (
-        SELECT m.id
-        FROM unnest(v_id, v_cutoff) AS m(id, cutoff)
-        WHERE m.cutoff IS NOT NULL
-        UNION
-        SELECT l.lower
-        FROM covered AS c
-        JOIN unnest(v_upper, v_lower) AS l(upper, lower) ON l.upper = c.id
-    )
-    SELECT v_bad || v_locked || coalesce(array_agg(m.id), '{}')
-    INTO v_stay
-    FROM unnest(v_id, v_root, v_cutoff) AS m(id, root, cutoff)
-    WHERE (m.root AND m.cutoff IS NULL)
-       OR m.id NOT IN (SELECT c.id FROM covered AS c);
-    IF cardinality(v_stay) > 0 THEN
-        WITH RECURSIVE stay (id) AS (
-            SELECT s.id
-            FROM unnest(v_stay) AS s(id)
-            UNION
-            SELECT l.there
-            FROM stay AS s
-            JOIN unnest(v_upper || v_lower, v_lower || v_upper) AS l(here, there) ON l.here = s.id
-        )
-        SELECT array_agg(s.id)
-        INTO v_stay
-        FROM stay AS s;
-    END IF;
-    v_go := ARRAY(SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id NOT IN (SELECT s.id FROM unnest(v_stay) AS s(id)));
-
-    SELECT
-        o_members || v_go,
-        o_artifacts || coalesce(array_agg(m.id) FILTER (WHERE m.record), '{}'),
-        o_families + count(*) FILTER (WHERE m.root),
-        o_other_roots || coalesce(array_agg(m.id) FILTER (WHERE m.root AND m.id NOT IN (SELECT r.id FROM unnest(p_roots) AS r(id))), '{}')
-    INTO o_members, o_artifacts, o_families, o_other_roots
-    FROM unnest(v_id, v_root, v_record) AS m(id, root, record)
-    WHERE m.id IN (SELECT g.id FROM unnest(v_go) AS g(id));
-    SELECT
-        coalesce(array_agg(r.id ORDER BY r.position), '{}'),
-        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
-    INTO o_skip_keys, o_skip_reasons
-    FROM unnest(p_roots) WITH ORDINALITY AS r(id, position)
-    LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
-    LEFT JOIN unnest(v_bad, v_rank) AS b(id, rank) ON b.id = r.id
-    WHERE r.id IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
-      AND r.id NOT IN (SELECT g.id FROM unnest(v_go) AS g(id));
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_judge(integer[], timestamptz, bigint, text, boolean, boolean, bigint[]) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body c763ed610c3f]';
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_members(bigint[], boolean, text[]) IS
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body b2db16627f12]';
+
+-- process_instances_links: both ends of the links of some rows.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_links(p_ids bigint[])
+RETURNS TABLE (upper bigint, lower bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN QUERY
+    SELECT l."parent_process_instance_id"::bigint, l."process_instance_id"::bigint
+    FROM "public"."t_ds_relation_process_instance" AS l
+    WHERE l."parent_process_instance_id" = ANY (p_ids) AND l."process_instance_id" IS NOT NULL
+    UNION ALL
+    SELECT l."parent_process_instance_id"::bigint, l."process_instance_id"::bigint
+    FROM "public"."t_ds_relation_process_instance" AS l
+    WHERE l."process_instance_id" = ANY (p_ids) AND l."parent_process_instance_id" IS NOT NULL
+    UNION ALL
+    SELECT l."parent_workflow_instance_id"::bigint, l."sub_workflow_instance_id"::bigint
+    FROM "public"."t_ds_relation_sub_workflow" AS l
+    WHERE l."parent_workflow_instance_id" = ANY (p_ids) AND l."sub_workflow_instance_id" IS NOT NULL
+    UNION ALL
+    SELECT l."parent_workflow_instance_id"::bigint, l."sub_workflow_instance_id"::bigint
+    FROM "public"."t_ds_relation_sub_workflow" AS l
+    WHERE l."sub_workflow_instance_id" = ANY (p_ids) AND l."parent_workflow_instance_id" IS NOT NULL;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_links(bigint[]) IS
+    'Both ends of the links of some rows. Reads only; judge() calls it, level by level. [body 8fcd7e5980c2]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_rows(p_members bigint[])
@@ -528,6 +262,7 @@ DECLARE
     v_artifacts bigint[];
     v_rows      bigint;
     v_more      bigint;
+    v_keeper    text;  -- a table whose rows are still there
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -540,7 +275,7 @@ BEGIN
 
     SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
     INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_dolphinscheduler_3_2.process_instances_judge(p_roots, p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
+    FROM windrow_dolphinscheduler_3_2.judge('process_instances', p_roots::bigint[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
     IF cardinality(o_members) = 0 THEN
         RETURN;
     END IF;
@@ -707,107 +442,47 @@ BEGIN
     END IF;
 
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."t_ds_alert_send_status"'::regclass,
-            '"public"."t_ds_alert"'::regclass,
-            '"public"."t_ds_command"'::regclass,
-            '"public"."t_ds_dq_execute_result"'::regclass,
-            '"public"."t_ds_error_command"'::regclass,
-            '"public"."t_ds_relation_process_instance"'::regclass,
-            '"public"."t_ds_relation_sub_workflow"'::regclass,
-            '"public"."t_ds_task_group_queue"'::regclass,
-            '"public"."t_ds_dq_task_statistics_value"'::regclass,
-            '"public"."t_ds_task_instance"'::regclass,
-            '"public"."t_ds_process_instance"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_alert_send_status" AS t
-            WHERE t."alert_id" = ANY (k_t_ds_alert)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_alert_send_status'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_alert" AS t
-            WHERE t."process_instance_id" = ANY (o_members)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_alert'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_command" AS t
-            WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_command'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_dq_execute_result" AS t
-            WHERE t."process_instance_id" = ANY (o_members)
-               OR t."task_instance_id" = ANY (k_t_ds_task_instance)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_dq_execute_result'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_error_command" AS t
-            WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_error_command'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_relation_process_instance" AS t
-            WHERE t."parent_process_instance_id" = ANY (o_members)
-               OR t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_relation_process_instance'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_relation_sub_workflow" AS t
-            WHERE t."parent_workflow_instance_id" = ANY (o_members)
-               OR t."sub_workflow_instance_id" = ANY (o_members)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_relation_sub_workflow'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_task_group_queue" AS t
-            WHERE t."process_id" = ANY (o_members)
-               OR t."task_id" = ANY (k_t_ds_task_instance)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_task_group_queue'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_dq_task_statistics_value" AS t
-            WHERE t."task_instance_id" = ANY (k_t_ds_task_instance)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_dq_task_statistics_value'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_task_instance" AS t
-            WHERE t."process_instance_id" = ANY (o_members)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_task_instance'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."t_ds_process_instance" AS t
-            WHERE t."id" = ANY (o_members)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 't_ds_process_instance'
+    IF windrow_dolphinscheduler_3_2.may_keep('process_instances') THEN
+
+        SELECT k.name
+        INTO v_keeper
+        FROM (
+            SELECT 't_ds_alert_send_status'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert))
+            UNION ALL
+            SELECT 't_ds_alert'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_alert" AS t WHERE t."process_instance_id" = ANY (o_members))
+            UNION ALL
+            SELECT 't_ds_command'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_command" AS t WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0)
+            UNION ALL
+            SELECT 't_ds_dq_execute_result'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_dq_execute_result" AS t WHERE t."process_instance_id" = ANY (o_members) OR t."task_instance_id" = ANY (k_t_ds_task_instance))
+            UNION ALL
+            SELECT 't_ds_error_command'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_error_command" AS t WHERE t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0)
+            UNION ALL
+            SELECT 't_ds_relation_process_instance'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_relation_process_instance" AS t WHERE t."parent_process_instance_id" = ANY (o_members) OR t."process_instance_id" = ANY (o_members) AND t."process_instance_id" <> 0)
+            UNION ALL
+            SELECT 't_ds_relation_sub_workflow'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."parent_workflow_instance_id" = ANY (o_members) OR t."sub_workflow_instance_id" = ANY (o_members))
+            UNION ALL
+            SELECT 't_ds_task_group_queue'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_task_group_queue" AS t WHERE t."process_id" = ANY (o_members) OR t."task_id" = ANY (k_t_ds_task_instance))
+            UNION ALL
+            SELECT 't_ds_dq_task_statistics_value'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_dq_task_statistics_value" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance))
+            UNION ALL
+            SELECT 't_ds_task_instance'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."process_instance_id" = ANY (o_members))
+            UNION ALL
+            SELECT 't_ds_process_instance'
+            WHERE EXISTS (SELECT FROM "public"."t_ds_process_instance" AS t WHERE t."id" = ANY (o_members))
+        ) AS k(name)
+        LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
     END IF;
@@ -817,52 +492,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that process_instances_judge lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; process_instances_step calls it. [body 70ae1ef8fa70]';
-
--- process_instances_named: deletes one named family through the same batch as a run, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_keys integer[] := ARRAY(
-        SELECT i."id"
-        FROM "public"."t_ds_process_instance" AS i
-        WHERE i."id" = p_key::integer
-          AND i."is_sub_process" = 0
-    );
-BEGIN
-    IF cardinality(v_keys) = 0 THEN
-        o_skipped := 'NOT_A_ROOT';
-        RETURN;
-    END IF;
-    SELECT b.o_families, b.o_rows, b.o_skip_reasons[1]
-    INTO o_families, o_rows, o_skipped
-    FROM windrow_dolphinscheduler_3_2.process_instances_batch(p_run, v_keys, p_as_of, NULL, NULL, true, '{}') AS b;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_named(bigint, text, timestamptz) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it. [body 28d003f247fa]';
-
--- process_instances_age_of: how long ago a root ended.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_age_of(p_key text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN (
-        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."end_time")
-        FROM "public"."t_ds_process_instance" AS i
-        WHERE i."id" = p_key::integer
-          AND isfinite(i."end_time")
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_age_of(text) IS
-    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body a11012ce6e53]';
+    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. No transaction control, so it can be rolled back; end_time_step() calls it. [body 61c5d098fa8f]';
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_undated(p_as_of timestamptz, p_scope text)
@@ -912,8 +542,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body f152c4fd92df]';
 SELECT windrow_dolphinscheduler_3_2.register_routines('30_process_instances.sql', ARRAY[
-    'process_instances_age_of', 'process_instances_batch', 'process_instances_judge', 'process_instances_named',
-    'process_instances_next', 'process_instances_rows', 'process_instances_scope', 'process_instances_undated',
-    'process_instances_unlisted'
+    'process_instances_batch', 'process_instances_links', 'process_instances_members', 'process_instances_next',
+    'process_instances_rows', 'process_instances_scope', 'process_instances_undated', 'process_instances_unlisted'
 ]);
 RESET ROLE;

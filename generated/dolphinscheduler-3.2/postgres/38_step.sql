@@ -316,9 +316,15 @@ BEGIN
         PERFORM take_tables(p_run);
         PERFORM look_again(p_run);
         LOCK TABLE latch IN ROW SHARE MODE;
-        EXECUTE format('SELECT n.o_families, n.o_rows, n.o_skipped FROM %s($1, $2, $3) AS n', routine_of(p_rule, 'named'))
-        INTO v_families, v_rows, v_skipped
-        USING p_run, p_key, v_run.as_of;
+        IF (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule) = 'end-time' THEN
+            SELECT n.o_families, n.o_rows, n.o_skipped
+            INTO v_families, v_rows, v_skipped
+            FROM end_time_named(p_run, p_rule, p_key, v_run.as_of) AS n;
+        ELSE
+            EXECUTE format('SELECT n.o_families, n.o_rows, n.o_skipped FROM %s($1, $2, $3) AS n', routine_of(p_rule, 'named'))
+            INTO v_families, v_rows, v_skipped
+            USING p_run, p_key, v_run.as_of;
+        END IF;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -361,9 +367,35 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION purge_one(bigint, text, text) IS
-    'Deletes what p_key names in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the reason why it stays. [body c1d933fbc9e9]';
+    'Deletes what p_key names in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the reason why it stays. [body 4a2743409a4f]';
+
+-- may_keep: whether something may keep rows that a rule deletes, without a word: a trigger, a rule, a table that is none.
+CREATE OR REPLACE FUNCTION may_keep(p_rule text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN EXISTS (
+        SELECT
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        CROSS JOIN LATERAL unnest(r.tables) AS t(name)
+        JOIN pg_class AS c ON c.oid = to_regclass(format('%I.%I', s.schema_name, t.name))
+        WHERE r.rule = p_rule
+          AND (
+              c.relkind <> 'r'
+              OR c.relhassubclass
+              OR c.relhasrules
+              OR EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgtype & 11 = 11)
+          )
+    );
+END
+$windrow$;
+COMMENT ON FUNCTION may_keep(text) IS
+    'Whether a table whose rows p_rule deletes has something that may keep them: only then a batch looks whether they are gone. [body 8dcab51152b6]';
 SELECT windrow_dolphinscheduler_3_2.register_routines('38_step.sql', ARRAY[
-    'begin_step', 'end_step', 'fail_step', 'families_left', 'is_busy', 'preview_document', 'purge_one',
+    'begin_step', 'end_step', 'fail_step', 'families_left', 'is_busy', 'may_keep', 'preview_document', 'purge_one',
     'record_failure', 'take_locks'
 ]);
 RESET ROLE;

@@ -57,6 +57,9 @@ SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
   "first_key": "-2147483648",
   "opt_in": true,
   "closed": true,
+  "id_type": "bigint",
+  "linked": true,
+  "links": true,
   "report_preview": [
     {"name": "candidateFamilyCount", "figure": "families"},
     {"name": "candidateWorkflowInstanceCount", "figure": "table", "table": "t_ds_workflow_instance"},

@@ -51,7 +51,8 @@ SELECT windrow_yworkflow.register_rule(1, $windrow$
   "along": "ended",
   "first_key": "-2147483648",
   "opt_in": true,
-  "closed": true
+  "closed": true,
+  "id_type": "integer"
 }
 $windrow$);
 RESET ROLE;

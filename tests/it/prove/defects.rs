@@ -133,8 +133,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "downwards-only",
         what: "a member that another family shares does not lead to that family",
         postgres: &[edit(
-            "WHERE l.\"workflow_instance_id\" = ANY (n_id)\n              AND l.\"parent_workflow_instance_id\" IS NOT NULL",
-            "WHERE false AND l.\"workflow_instance_id\" = ANY (n_id)\n              AND l.\"parent_workflow_instance_id\" IS NOT NULL",
+            "WHERE l.\"workflow_instance_id\" = ANY (p_ids) AND",
+            "WHERE false AND l.\"workflow_instance_id\" = ANY (p_ids) AND",
         )],
         mysql: &[edit(
             "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS l ON l.`workflow_instance_id` = m.id",
@@ -195,7 +195,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "no-lock",
         what: "members are judged without being locked",
         postgres: &[edit(
-            "ORDER BY i.\"id\"\n                FOR UPDATE SKIP LOCKED",
+            "ORDER BY i.\"id\"\n            FOR UPDATE SKIP LOCKED",
             "ORDER BY i.\"id\"",
         )],
         mysql: &[edit(
@@ -235,8 +235,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "hold-ignored",
         what: "holds are looked for under another rule's name",
         postgres: &[edit(
-            "hold AS h\n        WHERE h.rule = 'workflow_instances'",
-            "hold AS h\n        WHERE h.rule = 'workflow_instance'",
+            "hold AS h\n        WHERE h.rule = p_rule\n",
+            "hold AS h\n        WHERE h.rule = left(p_rule, -1)\n",
         )],
         mysql: &[edit(
             "hold AS h\n    WHERE h.rule = 'workflow_instances'",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, error, notice, warning};
+use super::finding::{Finding, error, notice, warning};
 use crate::catalog::{Catalog, CatalogTable, ForeignKey};
 use crate::dialect::Dialect;
 use crate::graph::{ACTING, Graph, KnownKey, Table};

@@ -1,6 +1,7 @@
 //! What only MySQL and MariaDB can get wrong: engines, collations, signs, the binary log.
 
-use super::{Finding, error, notice, warning};
+use super::finding::{Finding, error, notice, warning};
+use super::kinds::is_whole;
 use crate::bundle::Probe;
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable};
 use crate::graph::{Edge, Graph, Kind, Single, Table};
@@ -292,12 +293,11 @@ pub(super) fn kind_of(printed: &str) -> Option<Kind> {
 /// the real column, and where there is no uuid it is a text.
 pub(super) fn is_near(live: Kind, declared: Kind) -> bool {
     let text = [Kind::Uuid, Kind::Varchar];
-    super::is_whole(live) && super::is_whole(declared)
-        || text.contains(&live) && text.contains(&declared)
+    is_whole(live) && is_whole(declared) || text.contains(&live) && text.contains(&declared)
 }
 
 fn is_number(kind: Kind) -> bool {
-    super::is_whole(kind)
+    is_whole(kind)
 }
 
 fn is_unsigned(column: &CatalogColumn) -> bool {

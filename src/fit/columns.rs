@@ -1,0 +1,217 @@
+//! Tables, keys and columns: whether they exist and are of the declared type.
+
+use std::collections::BTreeSet;
+
+use super::finding::{Finding, error, warning};
+use super::kinds::{is_whole, kind_name};
+use super::{kinds, mysql};
+use crate::catalog::{Catalog, CatalogColumn, CatalogTable};
+use crate::dialect::Dialect;
+use crate::graph::{Column, Condition, Edge, Graph, Kind, Table, Test};
+use crate::render::home;
+
+/// Tells the missing tables; false where so much is missing that the rest is not worth a look.
+pub(super) fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) -> bool {
+    let missing: Vec<&str> = graph
+        .tables
+        .iter()
+        .map(|table| table.name.as_str())
+        .filter(|name| !catalog.tables.contains_key(*name))
+        .collect();
+    // One sentence for the whole picture, instead of a list that hides it.
+    let root_missing = graph
+        .rules
+        .iter()
+        .any(|rule| missing.contains(&graph.table(rule.root).name.as_str()));
+    if missing.len() > 1 && (root_missing || missing.len() * 2 >= graph.tables.len()) {
+        let message = format!(
+            "{} of {} tables are missing: `{}`{}",
+            missing.len(),
+            graph.tables.len(),
+            missing[..missing.len().min(5)].join("`, `"),
+            if missing.len() > 5 { ", …" } else { "" }
+        );
+        let named = match catalog.dialect {
+            Dialect::Postgres => "schema",
+            Dialect::Mysql | Dialect::Mariadb => "database",
+        };
+        found.push(error("missing-table", home(graph, catalog.dialect), message).help(format!(
+            "this looks like another version or another database: try another spec of `specs/`, and check the address and `{named}`",
+        )));
+        return false;
+    }
+    for name in missing {
+        let help = match nearest(name, catalog.tables.keys()) {
+            Some(near) => format!(
+                "did you mean `{near}`? a spec for another version of the application names other tables"
+            ),
+            None => "is this spec for another version of the application?".to_owned(),
+        };
+        found.push(error("missing-table", name, "the table does not exist".to_owned()).help(help));
+    }
+    true
+}
+
+pub(super) fn table_findings(
+    graph: &Graph,
+    table: &Table,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let ends = table.edges.iter().flat_map(Edge::pairs);
+    for column in table
+        .key
+        .iter()
+        .chain(table.unique.iter().flatten())
+        .chain(ends.map(|(column, _)| column))
+    {
+        column_finding(table, column, dialect, live, found);
+    }
+    // What names a row of another table is no key, and nobody else has looked at it.
+    let others = graph.tables.iter().flat_map(|other| &other.edges);
+    for edge in others.filter(|edge| edge.alone && graph.table(edge.parent).name == table.name) {
+        column_finding(table, &edge.parent_column, dialect, live, found);
+    }
+    for (column, _) in table.releases().flat_map(Edge::pairs) {
+        if live.column(&column.name).is_some_and(|live| !live.nullable) {
+            let object = format!("{}.{}", table.name, column.name);
+            let message = "is NOT NULL, and the spec says `set null`".to_owned();
+            found.push(
+                error("not-nullable", &object, message).help(
+                    "drop the constraint, or take `set null` out of the edge, so that the row goes with its parent",
+                ),
+            );
+        }
+    }
+    for key in std::iter::once(&table.key).chain(&table.unique) {
+        unique_finding(table, key, live, found);
+    }
+    if live.row_security {
+        found.push(error("row-security", &table.name, "row level security is on".to_owned())
+            .help(format!("the owner role of `windrow_{}` must see all rows: grant it BYPASSRLS, or turn it off", graph.name)));
+    }
+    if live.partitioned {
+        let message =
+            "is partitioned: each statement touches all its partitions, and none is dropped"
+                .to_owned();
+        found.push(
+            warning("partitioned", &table.name, message)
+                .help("measure a run with `--dry-run` first"),
+        );
+    }
+}
+
+/// Children find one row by a key, or a family would take rows of another.
+pub(super) fn unique_finding(
+    table: &Table,
+    key: &[Column],
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let key: BTreeSet<&str> = key.iter().map(|column| column.name.as_str()).collect();
+    let has_key = !key.is_empty() && key.iter().all(|name| live.column(name).is_some());
+    let unique = live.indexes.iter().any(|index| {
+        let whole = index.unique && index.valid && index.predicate.is_none();
+        whole && index.keys.iter().all(|name| key.contains(name.as_str()))
+    });
+    if has_key && !unique {
+        let names = key.iter().copied().collect::<Vec<_>>().join(", ");
+        let message = format!("the key ({names}) is not unique: no unique index covers it");
+        found.push(if live.partitioned {
+            warning("key-not-unique", &table.name, message)
+                .help("a partitioned table cannot have it alone: make sure that the application never repeats a key")
+        } else {
+            error("key-not-unique", &table.name, message).help("add a primary key or a unique index, or correct `key` in the spec")
+        });
+    }
+}
+
+pub(super) fn condition_finding(
+    table: &Table,
+    condition: &Condition,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let column = &condition.column;
+    match &condition.test {
+        Test::OneOf(_) => column_finding(table, column, dialect, live, found),
+        // Any type has a NULL.
+        Test::Null | Test::NotNull if live.column(&column.name).is_none() => {
+            found.push(missing_column(&table.name, &column.name, live));
+        }
+        Test::Null | Test::NotNull => {}
+    }
+}
+
+pub(super) fn column_finding(
+    table: &Table,
+    column: &Column,
+    dialect: Dialect,
+    live: &CatalogTable,
+    found: &mut Vec<Finding>,
+) {
+    let object = format!("{}.{}", table.name, column.name);
+    let Some(there) = live.column(&column.name) else {
+        found.push(missing_column(&table.name, &column.name, live));
+        return;
+    };
+    let Some(kind) = live_kind(dialect, there) else {
+        let message = format!("is `{}`, not {}", there.kind, kind_name(column.kind));
+        found.push(
+            error("type-differs", &object, message)
+                .help("windrow knows integers, uuid, text and timestamps"),
+        );
+        return;
+    };
+    if kind == column.kind || dialect != Dialect::Postgres && mysql::is_near(kind, column.kind) {
+        return;
+    }
+    let message = format!(
+        "is `{}`, and the spec says {}",
+        there.kind,
+        kind_name(column.kind)
+    );
+    let help = format!("write `{} {}` in the spec", column.name, kind_name(kind));
+    let both_whole = is_whole(kind) && is_whole(column.kind);
+    found.push(
+        if both_whole {
+            warning("type-differs", &object, message)
+        } else {
+            error("type-differs", &object, message)
+        }
+        .help(help),
+    );
+}
+
+pub(super) fn live_kind(dialect: Dialect, column: &CatalogColumn) -> Option<Kind> {
+    match dialect {
+        Dialect::Postgres => kinds::kind_of(&column.kind),
+        Dialect::Mysql | Dialect::Mariadb => mysql::kind_of(&column.kind),
+    }
+}
+
+pub(super) fn missing_column(table: &str, column: &str, live: &CatalogTable) -> Finding {
+    let help = match nearest(column, live.columns.iter().map(|column| &column.name)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "is this spec for another version of the application?".to_owned(),
+    };
+    error(
+        "missing-column",
+        &format!("{table}.{column}"),
+        "the column does not exist".to_owned(),
+    )
+    .help(help)
+}
+
+fn nearest<'a>(name: &str, others: impl Iterator<Item = &'a String>) -> Option<&'a String> {
+    others
+        .map(|other| {
+            let likeness = strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
+            (likeness, other)
+        })
+        .filter(|(likeness, _)| *likeness > 0.9)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, other)| other)
+}

@@ -1,0 +1,185 @@
+//! The indexes that the plan needs, and those that the spec says the application has.
+
+use std::collections::BTreeSet;
+
+use super::finding::{Finding, error, notice, warning};
+use super::mysql;
+use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Single, Table};
+use crate::plan::{self, IndexNeed};
+
+/// Whether a table lacks an index that the plan needs, or has it, but not ready for use.
+pub fn lacks(graph: &Graph, catalog: &Catalog, need: &IndexNeed) -> bool {
+    let Some(live) = catalog.tables.get(&graph.table(need.table).name) else {
+        return false;
+    };
+    let needed = needed(catalog.dialect, need);
+    let there = leading(live, &parts(needed, need.otherwise.as_ref()));
+    needed.iter().all(|name| live.column(name).is_some())
+        && !there.iter().any(|index| index.valid && index.ready)
+}
+
+/// The columns of an index; where it cannot be partial, what its condition says stands in front of it.
+fn needed(dialect: Dialect, need: &IndexNeed) -> &[String] {
+    match dialect.facts().partial_indexes {
+        true => &need.columns,
+        false => &need.whole_columns,
+    }
+}
+
+/// Adds what is wrong with either.
+pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
+    let partial = catalog.dialect.facts().partial_indexes;
+    for need in plan::make(graph).indexes_for(partial) {
+        let table = graph.table(need.table);
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        let needed = needed(catalog.dialect, &need);
+        if needed.iter().any(|name| live.column(name).is_none()) {
+            continue;
+        }
+        let object = format!("{}.{}", table.name, needed.join("_"));
+        let message = format!("no index leads with ({})", needed.join(", "));
+        index_finding(
+            &object,
+            catalog.dialect,
+            leading(live, &parts(needed, need.otherwise.as_ref())),
+            message,
+            found,
+        );
+    }
+    for table in &graph.tables {
+        let Some(live) = catalog.tables.get(&table.name) else {
+            continue;
+        };
+        for column in &table.indexed {
+            let columns: BTreeSet<&str> = column.split(", ").collect();
+            // Told already.
+            if columns.iter().any(|name| live.column(name).is_none()) {
+                continue;
+            }
+            // All of an edge's are compared, so any order will do; along those of a group, a run goes.
+            let ordered = is_way(graph, table, column);
+            let leads = |index: &CatalogIndex| {
+                let first: Vec<&str> = index
+                    .keys
+                    .iter()
+                    .take(columns.len())
+                    .map(String::as_str)
+                    .collect();
+                match ordered {
+                    true => first == column.split(", ").collect::<Vec<_>>(),
+                    false => first.into_iter().collect::<BTreeSet<_>>() == columns,
+                }
+            };
+            if !live.indexes.iter().any(|index| {
+                (index.predicate.is_none() || is_ours(index)) && index.valid && leads(index)
+            }) {
+                let message = format!(
+                    "the spec says that the application has an index on `{column}`, and there is none"
+                );
+                found.push(
+                    error(
+                        "missing-index",
+                        &format!("{}.{column}", table.name),
+                        message,
+                    )
+                    .help("take the column out of `indexed`, so that `20_indexes.sql` creates one"),
+                );
+            }
+        }
+    }
+}
+
+/// Whether a rule goes along these columns of a table, in their order.
+fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
+    graph.rules.iter().any(|rule| match &rule.single {
+        Some(Single::KeepLast { group, order, .. }) => {
+            let names = group.iter().chain(order).map(|column| column.name.as_str());
+            graph.table(rule.root).name == table.name
+                && names.collect::<Vec<_>>().join(", ") == columns
+        }
+        _ => false,
+    })
+}
+
+/// The parts of an index as the catalog has them: a column, or what stands for it together with another one.
+fn parts(columns: &[String], otherwise: Option<&(String, String)>) -> Vec<String> {
+    let part = |name: &String| match otherwise {
+        Some((column, other)) if column == name => {
+            expression(&format!("coalesce({column},{other})"))
+        }
+        _ => name.clone(),
+    };
+    columns.iter().map(part).collect()
+}
+
+/// An expression without what the servers write differently: quotes, spaces, capitals.
+fn expression(printed: &str) -> String {
+    let plain = printed
+        .chars()
+        .filter(|sign| !['"', '`', ' '].contains(sign));
+    plain.collect::<String>().to_lowercase()
+}
+
+/// The indexes that start with these parts; a partial one serves only if windrow made it.
+fn leading<'a>(live: &'a CatalogTable, columns: &[String]) -> Vec<&'a CatalogIndex> {
+    live.indexes
+        .iter()
+        .filter(|index| index.predicate.is_none() || is_ours(index))
+        .filter(|index| {
+            let key = |key: &String| match key.contains('(') {
+                true => expression(key),
+                false => key.clone(),
+            };
+            let keys: Vec<String> = index.keys.iter().map(key).collect();
+            keys.starts_with(columns)
+        })
+        .collect()
+}
+
+fn index_finding(
+    object: &str,
+    dialect: Dialect,
+    indexes: Vec<&CatalogIndex>,
+    message: String,
+    found: &mut Vec<Finding>,
+) {
+    if indexes.iter().any(|index| index.valid && index.ready) {
+        return;
+    }
+    match indexes.first() {
+        None => {
+            found.push(notice("missing-index", object, message).help("`20_indexes.sql` creates it"))
+        }
+        Some(index) if dialect != Dialect::Postgres => {
+            found.push(mysql::unused_index(object, index));
+        }
+        Some(index) if is_ours(index) => found.push(
+            error(
+                "invalid-index",
+                object,
+                format!("the index `{}` is invalid", index.name),
+            )
+            .help("`windrow install` drops it and builds it again"),
+        ),
+        Some(index) => found.push(
+            warning(
+                "invalid-index",
+                object,
+                format!("the index `{}` is invalid", index.name),
+            )
+            .help(format!(
+                "drop it; `20_indexes.sql` creates one, or use REINDEX INDEX CONCURRENTLY \"{}\"",
+                index.name
+            )),
+        ),
+    }
+}
+
+/// Whether windrow made this index; its predicates are those of its statements.
+fn is_ours(index: &CatalogIndex) -> bool {
+    index.name.starts_with("windrow_")
+}

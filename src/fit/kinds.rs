@@ -1,0 +1,65 @@
+//! The types of columns as a server prints them, and as a spec declares them.
+
+use crate::graph::Kind;
+
+/// The kind of a type as the server prints it.
+pub(super) fn kind_of(printed: &str) -> Option<Kind> {
+    let bare = printed.split('(').next().unwrap_or(printed).trim();
+    Some(match bare {
+        "smallint" => Kind::Smallint,
+        "integer" => Kind::Integer,
+        "bigint" => Kind::Bigint,
+        "uuid" => Kind::Uuid,
+        "character varying" | "text" | "character" | "name" => Kind::Varchar,
+        // `timestamp(3) with time zone` has its precision in the middle.
+        "timestamp" | "timestamp with time zone" | "timestamp without time zone"
+            if printed.ends_with("with time zone") =>
+        {
+            Kind::Timestamptz
+        }
+        "timestamp" | "timestamp without time zone" => Kind::Timestamp,
+        _ => return None,
+    })
+}
+
+pub(super) fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Smallint => "smallint",
+        Kind::Integer => "integer",
+        Kind::Bigint => "bigint",
+        Kind::Uuid => "uuid",
+        Kind::Varchar => "varchar",
+        Kind::Timestamp => "timestamp",
+        Kind::Timestamptz => "timestamptz",
+    }
+}
+
+pub(super) fn is_whole(kind: Kind) -> bool {
+    matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printed_types_are_known() {
+        let kinds = [
+            "integer",
+            "character varying(64)",
+            "timestamp(3) without time zone",
+            "timestamp(3) with time zone",
+        ];
+        assert_eq!(
+            kinds.map(kind_of),
+            [
+                Some(Kind::Integer),
+                Some(Kind::Varchar),
+                Some(Kind::Timestamp),
+                Some(Kind::Timestamptz)
+            ]
+        );
+        assert_eq!(kind_of("timestamp with time zone"), Some(Kind::Timestamptz));
+        assert_eq!(kind_of("jsonb"), None);
+    }
+}

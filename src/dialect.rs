@@ -7,7 +7,7 @@ use sea_query::{
 };
 use serde::Deserialize;
 
-use crate::graph::{Condition, Kind, Literal, Test};
+use crate::column::{Condition, Kind, Literal, Test};
 
 /// The servers that windrow generates for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]

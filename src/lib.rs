@@ -11,6 +11,7 @@ pub mod bundle;
 pub mod calls;
 pub mod catalog;
 pub mod cli;
+pub mod column;
 pub mod commands;
 pub mod db;
 pub mod demo;

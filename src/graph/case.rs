@@ -1,10 +1,10 @@
 //! The names of tables and columns in a graph, and how a server writes them.
 
-use super::{
+use crate::dialect::Dialect;
+use crate::graph::{
     Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Need, Newest, Own,
     Reference, Retention, Rule, Single, Source, Stamp, Table, Timed,
 };
-use crate::dialect::Dialect;
 
 impl Graph {
     /// The same graph with the names of tables and columns as they are on a server. Everything that is written for one

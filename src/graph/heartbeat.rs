@@ -1,8 +1,8 @@
 //! The table in which replicas say how far they are, for servers that cannot be asked.
 
-use super::Heartbeat;
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
+use crate::graph::Heartbeat;
 use crate::spec::{Spec, in_file_order};
 
 /// The heartbeat of a spec; `dialects` are those that it is for.

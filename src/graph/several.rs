@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::graph::tables::Resolved;
-use crate::graph::{Rule, Shared, TableId, With};
+use crate::graph::{Rule, Shared, Table, TableId, With};
 use crate::spec::Spec;
 
 /// Finds tables whose rows could never go with all of their parents, and those where the question does not arise.
@@ -53,7 +53,7 @@ pub(super) fn check(
 }
 
 /// Why rows of a table cannot go with all of their parents, and what else than `any` would mend it.
-fn never(table: &super::Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
+fn never(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
     let takes = |rule: &Rule| {
         let parents = table.parents();
         parents

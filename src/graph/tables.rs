@@ -1,103 +1,20 @@
 //! Tables and edges: who belongs to whom, and in which order rows may go.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod cycles;
+mod edges;
+mod resolved;
 
-use crate::diagnostic::{Diagnostic, Span, did_you_mean};
-use crate::graph::names;
-use crate::graph::rules::{single, timed};
-use crate::graph::{Action, Column, Edge, Ignored, Kind, Literal, Table, TableId, With};
-use crate::spec::grammar::{self, ActionText, ColumnText, EdgeText, NoneText};
+use std::collections::BTreeSet;
+
+use self::cycles::check_cycles;
+use self::edges::edges;
+use super::{names, written};
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::graph::{Action, Column, Edge, Ignored, Kind, Table, TableId, With};
+use crate::spec::grammar::{self, ColumnText};
 use crate::spec::{self, Spec, Text};
 
-/// The tables with what the checks need beside them; all lists are parallel.
-pub(super) struct Resolved {
-    pub(super) tables: Vec<Table>,
-    /// Where each table is defined.
-    pub(super) spans: Vec<Span>,
-    /// Tables with a key that could not be read; what names them is not blamed for it.
-    unclear_keys: BTreeSet<TableId>,
-    /// Tables with an edge that could not be resolved; they may belong to anything.
-    unclear_edges: BTreeSet<TableId>,
-    /// The tables whose rows belong to each table's, sorted.
-    children: Vec<Vec<TableId>>,
-}
-
-impl Resolved {
-    /// The table of that name.
-    pub(super) fn find(&self, name: &str) -> Option<TableId> {
-        self.tables
-            .binary_search_by(|table| table.name.as_str().cmp(name))
-            .ok()
-            .map(TableId)
-    }
-
-    /// The table of that name, or a finding that says which one may be meant.
-    pub(super) fn require(
-        &self,
-        spec: &Spec,
-        name: &Text,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Option<TableId> {
-        let found = self.find(name.get_ref());
-        if found.is_none() {
-            let shown = name.get_ref().escape_debug();
-            let finding = Diagnostic::error(
-                "unknown-table",
-                name.span(),
-                format!("unknown table `{shown}`"),
-                did_you_mean(
-                    name.get_ref(),
-                    self.tables.iter().map(|table| table.name.as_str()),
-                    &format!("add `{shown}` to [tables]"),
-                ),
-            );
-            diagnostics.push(match spec.ignore.get_key_value(name.get_ref().as_str()) {
-                Some((ignored, _)) => finding.related(ignored.span(), "ignored here"),
-                None => finding,
-            });
-        }
-        found
-    }
-
-    /// True if the table's key is missing because of an error that has been reported.
-    pub(super) fn key_is_unclear(&self, table: TableId) -> bool {
-        self.unclear_keys.contains(&table)
-    }
-
-    /// True if an edge of this table is missing because of an error that has been reported.
-    pub(super) fn edge_is_unclear(&self, table: TableId) -> bool {
-        self.unclear_edges.contains(&table)
-    }
-
-    /// True if what belongs to what is not completely known because of errors that have been reported.
-    pub(super) fn edges_are_unclear(&self) -> bool {
-        !self.unclear_edges.is_empty()
-    }
-
-    /// The tables that belong to a root, children before parents, the root last.
-    ///
-    /// Depth first by name: a table that is added elsewhere changes nothing here.
-    pub(super) fn order(&self, root: TableId) -> Vec<TableId> {
-        let mut order = Vec::new();
-        let mut seen = BTreeSet::from([root]);
-        let mut path = vec![(root, 0)];
-        while let Some((table, next)) = path.last_mut() {
-            match self.children[table.0].get(*next) {
-                Some(&child) => {
-                    *next += 1;
-                    if seen.insert(child) {
-                        path.push((child, 0));
-                    }
-                }
-                None => {
-                    order.push(*table);
-                    path.pop();
-                }
-            }
-        }
-        order
-    }
-}
+pub(super) use resolved::Resolved;
 
 /// Resolves `[tables]`.
 pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>) -> Resolved {
@@ -152,7 +69,7 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
             }
         }
         let unclear = resolved.edge_is_unclear(TableId(index));
-        let searched = timed::searched(spec, text, &resolved.tables[index].name);
+        let searched = written::searched(spec, text, &resolved.tables[index].name);
         resolved.tables[index].indexed = indexed(table, &edges, &searched, unclear, diagnostics);
         resolved.tables[index].edges = edges;
         edge_spans.push(spans);
@@ -204,7 +121,7 @@ pub(super) fn check_reached(
 ) {
     let mut reached = BTreeSet::new();
     for rule in spec.rules.values() {
-        let listed = timed::listed(rule, text);
+        let listed = written::listed(rule, text);
         reached.extend(listed.iter().filter_map(|name| resolved.find(name)));
         if listed.len() < rule.tables.len() {
             return;
@@ -261,10 +178,10 @@ fn goes_row_by_row(spec: &Spec, text: &str, table: &Text) -> bool {
     let of = |rule: &&spec::Rule| {
         let root = rule.root.as_ref();
         root.is_some_and(|root| root.get_ref() == table.get_ref())
-            || timed::listed(rule, text).contains(table.get_ref())
+            || written::listed(rule, text).contains(table.get_ref())
     };
     let mut rules = spec.rules.values().filter(of).peekable();
-    rules.peek().is_some() && rules.all(single::is_single)
+    rules.peek().is_some() && rules.all(written::is_single)
 }
 
 /// The columns of a key; `several` if there may be more than one.
@@ -341,133 +258,6 @@ fn key_column(
     Some(resolved)
 }
 
-fn edges(
-    spec: &Spec,
-    text: &str,
-    child: TableId,
-    table: &spec::Table,
-    resolved: &mut Resolved,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> (Vec<Edge>, Vec<Span>) {
-    let mut edges: Vec<Edge> = Vec::new();
-    let mut spans: Vec<Span> = Vec::new();
-    // The first mention of each column, with its type.
-    let mut kinds: BTreeMap<String, (Kind, Span)> = BTreeMap::new();
-    if let (Some(column), Some(key)) = (resolved.tables[child.0].key.first(), &table.key) {
-        kinds.insert(column.name.clone(), (column.kind, key.span()));
-    }
-    for written in &table.parents {
-        let edge = grammar::edge(text, written)
-            .map_err(|diagnostic| diagnostics.push(*diagnostic))
-            .ok();
-        let Some(edge) = edge else {
-            resolved.unclear_edges.insert(child);
-            continue;
-        };
-        let Some(found) = self::edge(spec, &edge, resolved, diagnostics) else {
-            resolved.unclear_edges.insert(child);
-            continue;
-        };
-        // A parent that names the row may do so by several columns.
-        let same = |other: &Edge| {
-            other.columns() == found.columns()
-                && other.parent == found.parent
-                && (other.parent_column == found.parent_column || !other.alone || !found.alone)
-        };
-        if let Some(first) = edges.iter().position(same) {
-            diagnostics.push(
-                Diagnostic::error(
-                    "duplicate-edge",
-                    written.span(),
-                    format!(
-                        "`{}` names the parent `{}` twice",
-                        found.columns().escape_debug(),
-                        edge.table.get_ref().escape_debug()
-                    ),
-                    "remove one of the two",
-                )
-                .labelled("second edge")
-                .related(spans[first].clone(), "first edge"),
-            );
-            continue;
-        }
-        for (column, _) in found.pairs() {
-            let (kind, first) = kinds
-                .entry(column.name.clone())
-                .or_insert_with(|| (column.kind, written.span()))
-                .clone();
-            if kind != column.kind {
-                diagnostics.push(
-                    Diagnostic::error(
-                        "type-mismatch",
-                        written.span(),
-                        format!(
-                            "`{}` is `{}` here and `{}` elsewhere in the same table",
-                            column.name.escape_debug(),
-                            names::kind_name(column.kind),
-                            names::kind_name(kind)
-                        ),
-                        "write the type that the catalog has in both places",
-                    )
-                    .related(first, format!("`{}` here", names::kind_name(kind))),
-                );
-            }
-        }
-        edges.push(found);
-        spans.push(written.span());
-    }
-    check_releases(&resolved.tables[child.0], &edges, &spans, diagnostics);
-    (edges, spans)
-}
-
-/// Finds columns that would be set to NULL although they say something else as well.
-fn check_releases(
-    table: &Table,
-    edges: &[Edge],
-    spans: &[Span],
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    let releases = edges.iter().zip(spans);
-    for (edge, span) in releases.filter(|(edge, _)| edge.action == Action::SetNull) {
-        let names = |column: &Column| edge.pairs().any(|(own, _)| own.name == column.name);
-        let keys = std::iter::once(&table.key).chain(&table.unique).flatten();
-        let shared = keys
-            .clone()
-            .find(|column| names(column))
-            .map(|column| (column, None));
-        let shared = shared.or_else(|| {
-            let mut others = edges
-                .iter()
-                .zip(spans)
-                .filter(|(other, _)| !std::ptr::eq(*other, edge));
-            others.find_map(|(other, place)| {
-                let mut columns = other.pairs().map(|(column, _)| column);
-                Some((columns.find(|column| names(column))?, Some(place)))
-            })
-        });
-        let Some((column, other)) = shared else {
-            continue;
-        };
-        let shown = column.name.escape_debug();
-        let finding = Diagnostic::error(
-            "set-null-shared",
-            span.clone(),
-            format!(
-                "`{shown}` cannot be set to NULL: it is also part of {}",
-                match other {
-                    None => "a key",
-                    Some(_) => "another edge",
-                }
-            ),
-            "set only columns to NULL that say nothing else; take `set null` out if the row goes with its parent",
-        );
-        diagnostics.push(match other {
-            None => finding,
-            Some(place) => finding.related(place.clone(), "the other edge"),
-        });
-    }
-}
-
 /// The columns that need no index. Only the columns of edges, and those that a rule by time names, are searched: any
 /// other is a mistake.
 fn indexed(
@@ -508,233 +298,4 @@ fn indexed(
         .iter()
         .map(|written| written.get_ref().clone())
         .collect()
-}
-
-fn edge(
-    spec: &Spec,
-    edge: &EdgeText,
-    resolved: &Resolved,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Edge> {
-    let parent = resolved.require(spec, &edge.table, diagnostics)?;
-    let table = &resolved.tables[parent.0];
-    let shown = table.name.escape_debug();
-    let Some(key) = table.key.first() else {
-        if !resolved.key_is_unclear(parent) {
-            diagnostics.push(
-                Diagnostic::error(
-                    "parent-without-key",
-                    edge.table.span(),
-                    format!("`{shown}` has no key that a row could name"),
-                    format!(
-                        "add `key = \"{} …\"` with its type to `{shown}`",
-                        edge.parent_columns[0].get_ref().escape_debug()
-                    ),
-                )
-                .related(resolved.spans[parent.0].clone(), "defined without a key"),
-            );
-        }
-        return None;
-    };
-    let named: BTreeSet<&str> = edge
-        .parent_columns
-        .iter()
-        .map(|name| name.get_ref().as_str())
-        .collect();
-    // What names a row need not be the only one that does.
-    let naming = edge.parent_columns.iter().filter(|_| edge.alone);
-    let naming: Vec<Column> = naming
-        .map(|name| Column {
-            name: name.get_ref().clone(),
-            kind: key.kind,
-        })
-        .collect();
-    let keys = std::iter::once(&table.key).chain(&table.unique);
-    let keys = keys.chain(std::iter::once(&naming));
-    let found = keys.clone().find(|columns| {
-        let columns: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        columns == named && named.len() == edge.columns.len()
-    });
-    let Some(found) = found else {
-        diagnostics.push(not_a_key(
-            edge,
-            table,
-            key,
-            resolved.spans[parent.0].clone(),
-        ));
-        return None;
-    };
-    let mut pairs = Vec::new();
-    for (written, name) in edge.columns.iter().zip(&edge.parent_columns) {
-        let target = found.iter().find(|column| column.name == *name.get_ref())?;
-        pairs.push((end(written, target, edge, diagnostics)?, target.clone()));
-    }
-    let (column, parent_column) = pairs.remove(0);
-    let none = match &edge.none {
-        None => None,
-        Some(value) => {
-            let literal = match value.get_ref() {
-                NoneText::Integer(number) => Literal::Integer(*number),
-                NoneText::Text(text) => Literal::Text(text.clone()),
-            };
-            if matches!(literal, Literal::Integer(_)) != names::is_integer(column.kind) {
-                diagnostics.push(Diagnostic::error(
-                    "type-mismatch",
-                    value.span(),
-                    format!("`{}` is `{}` and never has this value", column.name.escape_debug(), names::kind_name(column.kind)),
-                    "write a whole number for a column of whole numbers, and a text in single quotes for any other",
-                ));
-                return None;
-            }
-            Some(literal)
-        }
-    };
-    Some(Edge {
-        column,
-        parent,
-        parent_column,
-        further: pairs,
-        none,
-        action: match edge.action {
-            ActionText::Delete | ActionText::Cascade => Action::Delete,
-            ActionText::Restrict => Action::Restrict,
-            ActionText::SetNull => Action::SetNull,
-        },
-        alone: edge.alone,
-        cascades: edge.action == ActionText::Cascade,
-    })
-}
-
-fn not_a_key(edge: &EdgeText, table: &Table, key: &Column, defined: Span) -> Diagnostic {
-    let shown = table.name.escape_debug();
-    let names: Vec<&str> = edge
-        .parent_columns
-        .iter()
-        .map(|name| name.get_ref().as_str())
-        .collect();
-    let named = names.join(", ");
-    let help = if names.len() == 1 {
-        format!(
-            "an edge points at the parent's key: write `{shown}.{}`",
-            key.name.escape_debug()
-        )
-    } else {
-        format!(
-            "an edge of several columns points at a unique key: add `unique = [\"{}\"]` with their types to `{shown}`",
-            named.escape_debug()
-        )
-    };
-    Diagnostic::error(
-        "unknown-column",
-        edge.parent_columns[0].span(),
-        format!("`{}` is not the key of `{shown}`", named.escape_debug()),
-        help,
-    )
-    .related(defined, format!("its key is `{}`", key.name.escape_debug()))
-}
-
-/// The child's column of a pair, if it can name the parent's.
-fn end(
-    written: &ColumnText,
-    key: &Column,
-    edge: &EdgeText,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Column> {
-    let column = names::column(written, key.kind, diagnostics)?;
-    let fits =
-        column.kind == key.kind || (names::is_integer(column.kind) && names::is_integer(key.kind));
-    if !fits {
-        diagnostics.push(
-            Diagnostic::error(
-                "type-mismatch",
-                written.kind.as_ref().map_or(written.name.span(), |kind| kind.span()),
-                format!(
-                    "`{}` is `{}` and cannot name a `{}` key",
-                    column.name.escape_debug(),
-                    names::kind_name(column.kind),
-                    names::kind_name(key.kind)
-                ),
-                "declare both columns with the types that the catalog has; whole numbers of any width go together",
-            )
-            .related(edge.table.span(), format!("the key `{}` is `{}`", key.name.escape_debug(), names::kind_name(key.kind))),
-        );
-        return None;
-    }
-    Some(column)
-}
-
-/// Reports cycles of the belongs-to graph, one for each knot.
-fn check_cycles(resolved: &Resolved, edge_spans: &[Vec<Span>], diagnostics: &mut Vec<Diagnostic>) {
-    let mut knotted: BTreeSet<TableId> = (0..resolved.tables.len()).map(TableId).collect();
-    loop {
-        // What has no parent, or no child, among the rest is on no cycle.
-        let step_up = |table: TableId, knotted: &BTreeSet<TableId>| {
-            resolved.tables[table.0]
-                .edges
-                .iter()
-                .position(|edge| edge.action == Action::Delete && knotted.contains(&edge.parent))
-        };
-        loop {
-            let loose: Vec<TableId> = knotted
-                .iter()
-                .copied()
-                .filter(|table| {
-                    let children = &resolved.children[table.0];
-                    step_up(*table, &knotted).is_none()
-                        || !children.iter().any(|child| knotted.contains(child))
-                })
-                .collect();
-            if loose.is_empty() {
-                break;
-            }
-            knotted.retain(|table| !loose.contains(table));
-        }
-        let Some(start) = knotted.first().copied() else {
-            return;
-        };
-        let mut path: Vec<(TableId, usize)> = Vec::new();
-        let mut table = start;
-        while !path.iter().any(|(earlier, _)| *earlier == table) {
-            let Some(edge) = step_up(table, &knotted) else {
-                return;
-            };
-            path.push((table, edge));
-            table = resolved.tables[table.0].edges[edge].parent;
-        }
-        // The walk may have begun outside the cycle that it met.
-        path.drain(
-            ..path
-                .iter()
-                .position(|(earlier, _)| *earlier == table)
-                .unwrap_or(0),
-        );
-        diagnostics.push(cycle(resolved, edge_spans, &path));
-        knotted.retain(|table| !path.iter().any(|(member, _)| member == table));
-    }
-}
-
-fn cycle(resolved: &Resolved, edge_spans: &[Vec<Span>], path: &[(TableId, usize)]) -> Diagnostic {
-    let names: Vec<String> = path
-        .iter()
-        .chain(path.first())
-        .map(|(table, _)| format!("`{}`", resolved.tables[table.0].name.escape_debug()))
-        .collect();
-    let span = |(table, edge): &(TableId, usize)| edge_spans[table.0][*edge].clone();
-    let first = path.first().map_or(0..0, span);
-    let step = |index: usize| format!("{} belongs to {}", names[index], names[index + 1]);
-    let help = if path.len() == 1 {
-        "remove this edge; rows of a root table that name each other are linked under `hierarchy`"
-    } else {
-        "remove the edge that is not ownership; an edge to a mere reference does not belong in `parents`"
-    };
-    let message = format!(
-        "tables belong to each other in a circle: {}",
-        names.join(" → ")
-    );
-    let mut diagnostic =
-        Diagnostic::error("belongs-to-cycle", first, message, help).labelled(step(0));
-    for (index, member) in path.iter().enumerate().skip(1) {
-        diagnostic = diagnostic.related(span(member), step(index));
-    }
-    diagnostic
 }

@@ -1,8 +1,7 @@
 //! The windows in which scheduled runs may work.
 
-use super::Window;
-use super::names;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::{Window, names};
 use crate::spec::grammar::place;
 use crate::spec::{Spec, Text, each};
 

@@ -8,7 +8,8 @@ pub const LONGEST: i64 = 36_525 * DAY;
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
-const DAY: i64 = 24 * HOUR;
+/// A day of 24 hours, in milliseconds.
+pub const DAY: i64 = 24 * HOUR;
 const WEEK: i64 = 7 * DAY;
 
 const SHORT: [(&str, i64); 6] = [

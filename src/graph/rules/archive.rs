@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use super::Family;
+use super::family::Family;
 use crate::diagnostic::Diagnostic;
 use crate::graph::{TableId, names};
 use crate::spec::Archive;

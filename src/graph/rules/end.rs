@@ -1,6 +1,8 @@
 //! When a row of the root table ended: a column of its own says it, or the last of its rows of another table.
 
-use super::{Family, end_time, missing, time_column};
+use super::columns::{end_time, time_column};
+use super::family::Family;
+use super::fields::missing;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Last, TableId, names};

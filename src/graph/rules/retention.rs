@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 
-use super::DAY;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::graph::{Column, Definition, Kind, Retention, Source, names};
-use crate::spec::{self, Days, Text, duration, grammar, in_file_order};
+use crate::spec::{
+    self, Days, Text,
+    duration::{self, DAY},
+    grammar, in_file_order,
+};
 
 /// What a definition's column may count, with its seconds.
 const UNITS: [(&str, i64); 4] = [

@@ -1,17 +1,26 @@
 //! Rules whose rows go one by one: expired, orphaned, or outnumbered by newer ones of their group.
 
+use grammar::{EdgeText, NoneText};
 use toml::Spanned;
 
+use super::archive;
+use super::columns::{columns, end_time};
+use super::conditions::conditions;
+use super::family::{Family, root};
+use super::fields::{foreign_to_single, missing, refuse};
+use super::limits::limits;
+use super::report::reports;
 use super::retention::retention;
-use super::timed;
-use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports, root};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::{
     Action, Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, TableId, names,
 };
-use crate::spec::{self, Spec, Strategy, Text, duration, grammar};
-use grammar::{EdgeText, NoneText};
+use crate::spec::{
+    self, Spec, Strategy, Text,
+    duration::{self, DAY},
+    grammar,
+};
 
 /// Where nothing but the rows themselves says when they go.
 const NO_RETENTION: Retention = Retention {
@@ -34,7 +43,7 @@ pub(super) fn rule(
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
-    timed::refuse(&foreign_fields(rule, strategy), strategy, diagnostics);
+    refuse(&foreign_to_single(rule, strategy), strategy, diagnostics);
     if rule.root.is_none() {
         let help = "add `root = \"…\"`: the table whose rows go";
         diagnostics.push(missing(name, "root", help));
@@ -271,33 +280,6 @@ fn keep_last(
     Some((single, Some(first), retention?))
 }
 
-/// Columns of a list, each listed once.
-pub(super) fn columns(
-    text: &str,
-    written: &[Text],
-    default: Kind,
-    seen: &mut Vec<(String, Span)>,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Vec<Column>> {
-    let mut found = Vec::new();
-    for one in written {
-        let column = grammar::column(text, one)
-            .map_err(|diagnostic| diagnostics.push(*diagnostic))
-            .ok()
-            .and_then(|read| names::column(&read, default, diagnostics));
-        if let Some(column) = &column {
-            match seen.iter().find(|(name, _)| *name == column.name) {
-                Some((_, first)) => {
-                    diagnostics.push(names::twice(&column.name, one.span(), first.clone()));
-                }
-                None => seen.push((column.name.clone(), one.span())),
-            }
-        }
-        found.push(column);
-    }
-    found.into_iter().collect()
-}
-
 /// The retention of a rule that has one where it has a time.
 fn aged(
     text: &str,
@@ -427,72 +409,4 @@ fn check_children(
             .related(name.span(), "the rule"),
         );
     }
-}
-
-/// The fields that a rule of single rows should not have.
-fn foreign_fields(rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
-    let mut found = timed::fields_of_families(rule);
-    if strategy == Strategy::KeepLast {
-        let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
-        let of = keeps.iter().flat_map(|it| it.get_ref().of.keys());
-        let of = of.min().map(|column| ("of", column.span()));
-        found.retain(|(field, _)| *field != "keep");
-        found.extend(of);
-    }
-    found.extend(rule.tables.first().map(|it| ("tables", it.span())));
-    found.extend(rule.references.first().map(|it| ("references", it.span())));
-    found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
-    found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
-    found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
-    if strategy == Strategy::Expiry {
-        found.extend(rule.retention.as_ref().map(|it| ("retention", it.span())));
-    }
-    let own: &[&str] = match strategy {
-        Strategy::Expiry => &["fallback"],
-        Strategy::Orphan => &["needs", "at_once"],
-        _ => &[],
-    };
-    found.extend(
-        own_fields(rule)
-            .into_iter()
-            .filter(|(field, _)| !own.contains(field)),
-    );
-    found
-}
-
-/// The fields that only rules of single rows have.
-pub(super) fn own_fields(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
-    let mut found: Vec<(&str, Span)> = Vec::new();
-    found.extend(rule.fallback.as_ref().map(|it| ("fallback", it.span())));
-    found.extend(rule.needs.first().map(|it| ("needs", it.span())));
-    found.extend(rule.at_once.as_ref().map(|it| ("at_once", it.span())));
-    found
-}
-
-/// Whether a rule's rows go one by one.
-pub(in crate::graph) fn is_single(rule: &spec::Rule) -> bool {
-    matches!(
-        rule.strategy.as_ref().map(Spanned::get_ref),
-        Some(Strategy::Expiry | Strategy::Orphan | Strategy::KeepLast)
-    )
-}
-
-/// The columns by which a rule of single rows goes through its table, beside its time, so that `indexed` may name them.
-pub(super) fn searched(rule: &spec::Rule, text: &str) -> Vec<String> {
-    let names = |written: &[Text]| -> Option<Vec<String>> {
-        let name = |one| Some(grammar::column(text, one).ok()?.name.into_inner());
-        written.iter().map(name).collect()
-    };
-    let mut columns = Vec::new();
-    if let Some(fallback) = &rule.fallback {
-        columns.extend(names(std::slice::from_ref(&fallback.get_ref().time)).unwrap_or_default());
-    }
-    let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
-    if let Some(keep) = keeps.first().map(|keep| *keep.get_ref())
-        && let (Some(per), Some(by)) = (&keep.per, &keep.by)
-        && let (Some(group), Some(order)) = (names(&spec::each(per)), names(&spec::each(by)))
-    {
-        columns.push([group, order].concat().join(", "));
-    }
-    columns
 }

@@ -2,11 +2,14 @@
 
 use toml::Spanned;
 
+use super::columns::end_time;
+use super::conditions::conditions;
+use super::family::root;
+use super::fields::check_there;
 use super::retention::{by_value, definition, naming, two_sources};
-use super::{check_there, conditions, end_time, names, root};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
-use crate::graph::{Action, Column, Own, Source, Stamp, TableId};
+use crate::graph::{Action, Column, Own, Source, Stamp, TableId, names};
 use crate::spec::{self, Spec, StampOf, Text, grammar, in_file_order};
 
 /// The rule around a stamp.
@@ -464,22 +467,4 @@ fn untouched(
         }
     }
     found
-}
-
-/// The columns of a table by which a stamp finds its rows, so that `indexed` may name them.
-pub(super) fn searched(rule: &spec::Rule, text: &str, table: &str) -> Vec<String> {
-    let stamps = rule.stamp.iter().map(Spanned::get_ref);
-    let of_others = stamps.clone().flat_map(|stamp| stamp.of.values());
-    let of_others: Vec<&StampOf> = of_others.map(Spanned::get_ref).collect();
-    let families = of_others.iter().filter(|of| {
-        let root = of.root.as_ref();
-        root.is_some_and(|root| root.get_ref() == table)
-    });
-    let own = stamps.flat_map(|stamp| &stamp.own);
-    own.chain(of_others.iter().flat_map(|of| &of.own))
-        .filter_map(|written| grammar::own(text, written).ok())
-        .filter(|read| read.table.get_ref() == table)
-        .map(|read| read.column.into_inner())
-        .chain(families.filter_map(|of| of.family.as_ref().map(|it| it.get_ref().clone())))
-        .collect()
 }

@@ -1,18 +1,23 @@
 //! Rules whose rows go by a time of their own: a stored removal time, or their age.
 
-use std::collections::BTreeMap;
-
 use toml::Spanned;
 
+use super::archive;
+use super::columns::end_time;
+use super::conditions::conditions;
+use super::family::{Family, root};
+use super::fields::{foreign_to_time, missing, refuse};
+use super::limits::limits;
+use super::report::reports;
 use super::retention::retention;
-use super::stamp::{self, Around, stamps};
-use super::{DAY, Family, archive, conditions, end_time, limits, missing, reports, root, single};
+use super::stamp::{Around, stamps};
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
+use crate::graph::written::by_family;
 use crate::graph::{
     Member, Reference, Retention, Rule, Shared, Stamp, TableId, Timed, Unit, names,
 };
-use crate::spec::{self, Spec, Strategy, Text, grammar};
+use crate::spec::{self, Spec, Strategy, Text, duration::DAY, grammar};
 
 /// Resolves a rule of the strategy `removal-time` or `age`.
 pub(super) fn rule(
@@ -25,47 +30,23 @@ pub(super) fn rule(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
     let by_removal_time = strategy == Strategy::RemovalTime;
-    refuse(&foreign_fields(text, rule, strategy), strategy, diagnostics);
-    let mut lacks = |field: &str, help: &str| diagnostics.push(missing(name, field, help));
-    if rule.root.is_none() {
-        lacks(
-            "root",
-            "add `root = \"…\"`: the table whose keys tell families apart",
-        );
-    }
-    if rule.time.is_none() {
-        lacks(
-            "time",
-            "add `time = \"column\"`: the column that says when a row goes",
-        );
-    }
-    if by_removal_time && rule.tables.is_empty() {
-        lacks(
-            "tables",
-            "add `tables = [\"table: column that names the root\", …]`, children before parents",
-        );
-    }
+    refuse(
+        &foreign_to_time(text, rule, strategy),
+        strategy,
+        diagnostics,
+    );
+    check_written(name, rule, by_removal_time, diagnostics);
     let root = rule
         .root
         .as_ref()
         .and_then(|written| root(spec, written, tables, diagnostics));
-    let time = rule
-        .time
-        .as_ref()
-        .and_then(|written| end_time(text, written, diagnostics));
-    let ended = rule
-        .end_time
-        .as_ref()
-        .and_then(|written| end_time(text, written, diagnostics));
+    let mut read = |written: &Option<Text>| end_time(text, written.as_ref()?, diagnostics);
+    let time = read(&rule.time);
+    let ended = read(&rule.end_time);
     let members = if by_removal_time {
         members(spec, text, rule, root, tables, diagnostics)
     } else {
-        root.map_or(Vec::new(), |table| {
-            vec![Member {
-                table,
-                family: Vec::new(),
-            }]
-        })
+        root.map(alone).into_iter().collect()
     };
     let order: Vec<TableId> = members.iter().map(|member| member.table).collect();
     // A table that could not be read may be the one that is missed.
@@ -142,6 +123,40 @@ pub(super) fn rule(
     })
 }
 
+/// Tells which of the fields are missing that every rule by time needs.
+fn check_written(
+    name: &Text,
+    rule: &spec::Rule,
+    by_removal_time: bool,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut lacks = |field: &str, help: &str| diagnostics.push(missing(name, field, help));
+    if rule.root.is_none() {
+        lacks(
+            "root",
+            "add `root = \"…\"`: the table whose keys tell families apart",
+        );
+    }
+    if rule.time.is_none() {
+        lacks(
+            "time",
+            "add `time = \"column\"`: the column that says when a row goes",
+        );
+    }
+    if by_removal_time && rule.tables.is_empty() {
+        lacks(
+            "tables",
+            "add `tables = [\"table: column that names the root\", …]`, children before parents",
+        );
+    }
+}
+
+/// The root table of a rule by age, which has no other.
+fn alone(table: TableId) -> Member {
+    let family = Vec::new();
+    Member { table, family }
+}
+
 /// The column of the root table that names the root of a row's family; none where each row is one.
 fn family_column<'a>(
     root: Option<TableId>,
@@ -152,22 +167,6 @@ fn family_column<'a>(
     let key = tables.tables[member.table.0].key.first()?;
     let column = member.family.first()?;
     (*column != key.name).then_some(column)
-}
-
-/// Whether one transaction of the rule takes whole families: where its rows say to which they belong, unless it is written.
-fn by_family(text: &str, rule: &spec::Rule) -> bool {
-    if let Some(unit) = &rule.unit {
-        return *unit.get_ref() == spec::Unit::Family;
-    }
-    let root = rule.root.as_ref().map(Spanned::get_ref);
-    let by_removal_time =
-        rule.strategy.as_ref().map(Spanned::get_ref) == Some(&Strategy::RemovalTime);
-    let mut members = rule.tables.iter();
-    by_removal_time
-        && members.any(|member| {
-            grammar::member(text, member)
-                .is_ok_and(|read| !read.columns.is_empty() && Some(read.table.get_ref()) != root)
-        })
 }
 
 /// Families need rows that say to which one they belong.
@@ -226,136 +225,6 @@ fn check_order_of_own(
             format!("move it before `{}`: rows go in this order", name(between)),
         ));
     }
-}
-
-/// What only rules by time have, where a rule goes by the end of its families.
-pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) {
-    let mut found: Vec<(&str, Span)> = Vec::new();
-    found.extend(rule.time.as_ref().map(|it| ("time", it.span())));
-    found.extend(rule.tables.first().map(|it| ("tables", it.span())));
-    found.extend(rule.references.first().map(|it| ("references", it.span())));
-    found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
-    found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
-    found.extend(
-        rule.limits
-            .batch_rows
-            .as_ref()
-            .map(|it| ("batch_rows", it.span())),
-    );
-    found.extend(single::own_fields(rule));
-    refuse(&found, Strategy::EndTime, diagnostics);
-}
-
-pub(super) fn refuse(
-    found: &[(&str, Span)],
-    strategy: Strategy,
-    diagnostics: &mut Vec<Diagnostic>,
-) {
-    let (name, help) = match strategy {
-        Strategy::EndTime => (
-            "end-time",
-            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`",
-        ),
-        Strategy::RemovalTime => (
-            "removal-time",
-            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already",
-        ),
-        Strategy::Age => (
-            "age",
-            "it has `root`, `time`, `candidates`, `references`, `retention`, `archive` and `limits` with `batch_rows`",
-        ),
-        Strategy::Expiry => (
-            "expiry",
-            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows`",
-        ),
-        Strategy::Orphan => (
-            "orphan",
-            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows`",
-        ),
-        Strategy::KeepLast => (
-            "keep-last",
-            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows`",
-        ),
-    };
-    for (field, span) in found {
-        diagnostics.push(Diagnostic::error(
-            "field-of-other-strategy",
-            span.clone(),
-            format!("a rule of the strategy `{name}` has no `{field}`"),
-            help,
-        ));
-    }
-}
-
-/// The fields that a rule by time should not have.
-fn foreign_fields(text: &str, rule: &spec::Rule, strategy: Strategy) -> Vec<(&'static str, Span)> {
-    let mut found = fields_of_families(rule);
-    found.extend(single::own_fields(rule));
-    if strategy == Strategy::RemovalTime {
-        found.retain(|(field, _)| *field != "batch_families" || !by_family(text, rule));
-        let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
-        found.extend(
-            candidates
-                .first_key_value()
-                .map(|(column, _)| ("candidates", column.span())),
-        );
-        let retention = rule.retention.as_ref().map(Spanned::get_ref);
-        found.extend(
-            retention
-                .and_then(|it| it.default.as_ref())
-                .map(|it| ("default", it.span())),
-        );
-    } else {
-        found.extend(rule.tables.first().map(|it| ("tables", it.span())));
-        found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
-        found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
-        found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
-    }
-    found
-}
-
-/// The fields that only a rule by the end of families has.
-pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
-    let mut found: Vec<(&str, Span)> = Vec::new();
-    found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
-    found.extend(rule.start_time.as_ref().map(|it| ("start_time", it.span())));
-    found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
-    found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
-    let guard = rule.orphan_guard.as_ref();
-    found.extend(guard.map(|it| ("orphan_guard", it.span())));
-    found.extend(
-        rule.artifacts
-            .first()
-            .map(|it| ("artifacts", it.path.span())),
-    );
-    found.extend(
-        rule.limits
-            .batch_families
-            .as_ref()
-            .map(|it| ("batch_families", it.span())),
-    );
-    for retention in [
-        rule.retention.as_ref(),
-        rule.fallback
-            .as_ref()
-            .and_then(|it| it.get_ref().retention.as_ref()),
-    ]
-    .into_iter()
-    .flatten()
-    .map(Spanned::get_ref)
-    {
-        found.extend(retention.per.as_ref().map(|it| ("per", it.span())));
-        found.extend(retention.opt_in.as_ref().map(|it| ("opt_in", it.span())));
-        found.extend(retention.from.as_ref().map(|it| ("from", it.span())));
-        found.extend(
-            retention
-                .by_value
-                .as_ref()
-                .map(|it| ("by_value", it.span())),
-        );
-        found.extend(retention.days.as_ref().map(|it| ("days", it.span())));
-    }
-    found
 }
 
 /// The retention of a rule by removal time: a minimum after the end, if the end is known, and the safety lag.
@@ -576,48 +445,4 @@ fn references(
         }
     }
     found
-}
-
-/// The columns of a table by which rules find its rows beside its edges, so that `indexed` may name them.
-pub(in crate::graph) fn searched(spec: &Spec, text: &str, table: &str) -> Vec<String> {
-    let mut columns: Vec<String> = Vec::new();
-    let column = |written: &Option<Text>| {
-        let read = grammar::column(text, written.as_ref()?).ok()?;
-        Some(read.name.into_inner())
-    };
-    for rule in spec.rules.values() {
-        let at_root = rule
-            .root
-            .as_ref()
-            .is_some_and(|root| root.get_ref() == table);
-        for member in &rule.tables {
-            if let Ok(read) = grammar::member(text, member)
-                && read.table.get_ref() == table
-            {
-                columns.extend(column(&rule.time));
-                columns.extend(read.columns.into_iter().map(Spanned::into_inner));
-            }
-        }
-        columns.extend(stamp::searched(rule, text, table));
-        let links = rule.hierarchy.iter();
-        let links = links.filter_map(|link| grammar::link(text, link).ok());
-        let within = links.filter(|link| at_root && link.table.get_ref() == table);
-        columns.extend(within.map(|link| link.parent.into_inner()));
-        if at_root && rule.tables.is_empty() {
-            columns.extend(column(&rule.time));
-            columns.extend(single::searched(rule, text));
-        }
-    }
-    columns.sort();
-    columns.dedup();
-    columns
-}
-
-/// The tables that a rule lists, as far as they can be read.
-pub(in crate::graph) fn listed(rule: &spec::Rule, text: &str) -> Vec<String> {
-    rule.tables
-        .iter()
-        .filter_map(|written| grammar::member(text, written).ok())
-        .map(|read| read.table.into_inner())
-        .collect()
 }

@@ -1,0 +1,69 @@
+//! Columns, their types, and what they must hold: the words that the servers' SQL and the graph share.
+
+/// A column with the type that the spec declares for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Name as the catalog has it.
+    pub name: String,
+    /// Declared type.
+    pub kind: Kind,
+}
+
+/// The column types that keys, edges and conditions may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 16 bits.
+    Smallint,
+    /// 32 bits.
+    Integer,
+    /// 64 bits.
+    Bigint,
+    /// 128-bit identifier.
+    Uuid,
+    /// Text of any declared length.
+    Varchar,
+    /// Zone-less date and time, in the spec's time zone.
+    Timestamp,
+    /// An instant.
+    Timestamptz,
+}
+
+/// A constant of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Literal {
+    /// A whole number.
+    Integer(i64),
+    /// A text.
+    Text(String),
+}
+
+/// What a column of a row must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Column of the rule's root table. Where only NULL is asked for, its type does not matter.
+    pub column: Column,
+    /// What it must hold.
+    pub test: Test,
+}
+
+/// What a column must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Test {
+    /// One of these values, at least one, all integers or all texts. NULL never matches.
+    OneOf(Vec<Literal>),
+    /// NULL.
+    Null,
+    /// Anything but NULL.
+    NotNull,
+}
+
+impl Condition {
+    /// Whether the column holds the same in all rows that match, so that an index may begin with it.
+    pub fn is_constant(&self) -> bool {
+        match &self.test {
+            Test::OneOf(values) => values.len() == 1,
+            Test::Null => true,
+            Test::NotNull => false,
+        }
+    }
+}

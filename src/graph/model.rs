@@ -1,0 +1,104 @@
+//! The whole of a spec, resolved.
+
+use crate::dialect::Dialect;
+
+mod retention;
+mod rule;
+mod strategy;
+mod table;
+
+pub use retention::{Definition, Retention, Source};
+pub use rule::{Artifact, Document, Figure, Last, Limits, Link, Newest, ReportField, Rule, Shared};
+pub use strategy::{Member, Need, Own, Reference, Single, Stamp, Timed, Unit};
+pub use table::{Action, Edge, Ignored, Table, TableId, With};
+
+/// One managed system: its tables, what belongs to what, and what to purge when.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// Name of the spec; the control schema is `windrow_<name>` with `-` and `.` turned into `_`.
+    pub name: String,
+    /// One line about the managed system, for headings and comments.
+    pub title: String,
+    /// The servers that the managed system runs on, in the order in which files are generated.
+    pub dialects: Vec<Dialect>,
+    /// The servers among them on which the names of tables and columns are in upper case.
+    pub upper_case: Vec<Dialect>,
+    /// Schema that holds the application's tables on PostgreSQL.
+    pub schema: String,
+    /// Database that holds the application's tables on MySQL and MariaDB.
+    pub database: String,
+    /// IANA zone in which the application writes its zone-less timestamps.
+    pub time_zone: String,
+    /// Every managed table, sorted by name.
+    pub tables: Vec<Table>,
+    /// Tables left alone on purpose, sorted by name.
+    pub ignored: Vec<Ignored>,
+    /// The rules, in the order of the file, which is the order of a run.
+    pub rules: Vec<Rule>,
+    /// When the scheduled run starts: five-field cron expressions in UTC, or `N seconds`; never empty.
+    pub schedules: Vec<String>,
+    /// How many runs there may be at a time; they share out families.
+    pub workers: i64,
+    /// Seconds that pg_cron remembers past starts; 0: for ever.
+    pub cron_history: i64,
+    /// Days after which archived rows go for good; 0: never.
+    pub archive_days: i64,
+    /// When scheduled runs may work; never empty.
+    pub windows: Vec<Window>,
+    /// Where replicas say how far they are.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+/// A span of the clock on some days of the week. A time of the clock that comes twice, as the clock is put back, is in it
+/// both times; one that is left out is in no window.
+#[derive(Clone, Debug)]
+pub struct Window {
+    /// As the spec has it.
+    pub written: String,
+    /// The days on which it begins: numbers from 1, which is Monday, to 7; empty: never.
+    pub days: String,
+    /// When it begins, inclusive: `HH:MM`.
+    pub begins: String,
+    /// When it ends, exclusive; on the next day, unless it is after the beginning.
+    pub ends: String,
+    /// The zone of that clock, an IANA name.
+    pub zone: String,
+}
+
+/// A table with a row for each replica, and the instant up to which it has got, written back to this server.
+#[derive(Clone, Debug)]
+pub struct Heartbeat {
+    /// Its schema or database; none: that of the application's tables.
+    pub schema: Option<String>,
+    /// Its name.
+    pub table: String,
+    /// The column with the instant, in UTC.
+    pub column: String,
+}
+
+impl Edge {
+    /// Whether it names the key of the parent, and no other unique key.
+    pub fn names_key(&self, graph: &Graph) -> bool {
+        self.further.is_empty() && graph.table(self.parent).key.first() == Some(&self.parent_column)
+    }
+}
+
+impl Graph {
+    /// Whether a rule says how removal times are set anew.
+    pub fn has_stamps(&self) -> bool {
+        self.rules.iter().any(|rule| !rule.stamps().is_empty())
+    }
+
+    /// The table behind an id.
+    pub fn table(&self, id: TableId) -> &Table {
+        &self.tables[id.0]
+    }
+
+    /// The links by which rows of a table name each other.
+    pub fn links_within(&self, table: &str) -> impl Iterator<Item = &Link> {
+        let rules = self.rules.iter();
+        rules
+            .flat_map(Rule::links_within)
+            .filter(move |link| self.table(link.table).name == table)
+    }
+}

@@ -1,0 +1,273 @@
+//! Rules: a root table, who is eligible, when, how much at once.
+
+use super::retention::{Definition, Retention, Source};
+use super::strategy::{Single, Stamp, Timed};
+use super::table::{Edge, Table, TableId, With};
+use crate::column::{Column, Condition};
+use crate::dialect::Dialect;
+
+/// What to purge: a root table, who is eligible, when, how much.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// Name; the rule's routines start with it.
+    pub name: String,
+    /// The table of the roots (and of their descendants).
+    pub root: TableId,
+    /// Rows of the root table that are roots: every listed column has one of the listed values.
+    pub candidates: Vec<Condition>,
+    /// Rows of the root table that are final: every listed column has one of the listed values.
+    pub r#final: Vec<Condition>,
+    /// When a row of the root table ended, or the time by which rows go: `Timestamp` or `Timestamptz`. A rule of single rows
+    /// without a time has the first column here by which a run goes through the table; one whose roots end with rows of
+    /// another table, the time at which a root began.
+    pub end_time: Column,
+    /// What stands in for an end time that is NULL; of the same type.
+    pub otherwise: Option<Column>,
+    /// The rows with whose last one a row of the root table ended, where it does not say so itself.
+    pub last: Option<Last>,
+    /// What a rule has whose rows go by a time of their own, not by the end of their family.
+    pub timed: Option<Timed>,
+    /// What a rule has whose rows go one by one, each for what it is itself.
+    pub single: Option<Single>,
+    /// What links a member to its descendants.
+    pub hierarchy: Vec<Link>,
+    /// What happens to a family that shares a member with another.
+    pub shared: Shared,
+    /// How long ended families are kept.
+    pub retention: Retention,
+    /// The roots that stay whatever their age: those that one of these keeps.
+    pub newest: Vec<Newest>,
+    /// How much a run takes at once.
+    pub limits: Limits,
+    /// Files outside the database that deleted rows name.
+    pub artifacts: Vec<Artifact>,
+    /// The tables whose rows are copied into an archive before they go, in the order of deletion.
+    pub archive: Vec<TableId>,
+    /// Whether triggers refuse rows whose parent is gone or going.
+    pub orphan_guard: bool,
+    /// Further names for the figures of the preview and run documents, in the order of the file.
+    pub report: Vec<ReportField>,
+    /// The tables whose rows go, children before parents, the root table last.
+    pub order: Vec<TableId>,
+}
+
+impl Rule {
+    /// The tables that say how long something is kept: for runs, and for removal times that are set anew.
+    pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
+        let of_stamps = self
+            .stamps()
+            .iter()
+            .filter_map(|stamp| match &stamp.source {
+                Source::Definition(definition) => Some(definition),
+                Source::Values(_) => None,
+            });
+        self.retention.definition().into_iter().chain(of_stamps)
+    }
+
+    /// How removal times can be set anew.
+    pub fn stamps(&self) -> &[Stamp] {
+        self.timed.as_ref().map_or(&[], |timed| &timed.stamps)
+    }
+
+    /// The links by which rows of the root table name each other.
+    pub fn links_within(&self) -> impl Iterator<Item = &Link> {
+        let links = self.hierarchy.iter();
+        links.filter(|link| link.table == self.root)
+    }
+
+    /// Two edges each, in either order, of a table whose rows go with all of their parents: the first leads to families of
+    /// this rule, which then depend on where the other leads.
+    pub fn joint_parents<'a>(&self, id: TableId, table: &'a Table) -> Vec<(&'a Edge, &'a Edge)> {
+        let asks = table.with == With::All && id != self.root && self.is_divided();
+        let edges: Vec<&Edge> = table.parents().filter(|_| asks).collect();
+        let mut pairs = Vec::new();
+        for one in edges
+            .iter()
+            .filter(|edge| self.order.contains(&edge.parent))
+        {
+            let others = edges.iter().filter(|other| !std::ptr::eq(*one, **other));
+            // A link keeps its ends together anyway.
+            let others = others.filter(|other| !self.links(id, one, other));
+            pairs.extend(others.map(|other| (*one, *other)));
+        }
+        pairs
+    }
+
+    /// Whether workers share out its families. Whatever goes table by table or row by row has an order over the
+    /// transactions: there one worker does all of it.
+    pub fn is_divided(&self) -> bool {
+        self.timed.is_none() && self.single.is_none()
+    }
+
+    /// Rows of one table in one transaction, of those that do not go by families, where no setting says otherwise.
+    ///
+    /// To find a window of time costs as much however long it is. On PostgreSQL one of 20,000 rows of each table still takes
+    /// a tenth of a second (`make bench`, part `camunda`); to InnoDB a row costs several times as much.
+    pub fn batch_rows(&self, dialect: Dialect) -> i64 {
+        self.limits.batch_rows.unwrap_or(match dialect {
+            Dialect::Postgres if self.timed.is_some() => 20_000,
+            _ => 5_000,
+        })
+    }
+
+    fn links(&self, table: TableId, one: &Edge, other: &Edge) -> bool {
+        let ends = |link: &Link, one: &Edge, other: &Edge| {
+            link.parent == one.column && link.child == other.column
+        };
+        let mut links = self.hierarchy.iter().filter(|link| link.table == table);
+        links.any(|link| ends(link, one, other) || ends(link, other, one))
+    }
+}
+
+/// Rows of another table that say when a row of the root table ended: with the last of them. Its end is unknown while one
+/// of them is not over, or where it has none.
+#[derive(Clone, Debug)]
+pub struct Last {
+    /// Their table; its rows belong to those of the root table.
+    pub table: TableId,
+    /// Its column that names the row of the root table.
+    pub names: Column,
+    /// When such a row was over.
+    pub time: Column,
+    /// The column of the root table that stands in where the end is unknown; of the same type.
+    pub otherwise: Option<Column>,
+}
+
+/// A table whose rows say: `parent`'s member has the descendant `child`.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// A relation table, and both columns are edges of it to the root table; or the root table itself.
+    pub table: TableId,
+    /// Column that names the upper member.
+    pub parent: Column,
+    /// Column that names the descendant; the key, where it is the root table itself.
+    pub child: Column,
+}
+
+/// The two readings of "a family with a shared member".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// Nothing is deleted from under a parent that stays: families that share a member go together or not at all.
+    Closed,
+    /// A root's own verdict decides, whoever else links to its members.
+    Literal,
+}
+
+/// The newest roots of each group stay, with their families.
+#[derive(Clone, Debug)]
+pub struct Newest {
+    /// How many of each group.
+    pub count: i64,
+    /// Columns of the root table that tell the groups apart; a root where one is NULL is in none.
+    pub per: Vec<Column>,
+    /// Columns that order them, then the key does; a root where one is NULL is not among the newest.
+    pub by: Vec<Column>,
+    /// Which candidates count: every listed column has one of the listed values.
+    pub of: Vec<Condition>,
+}
+
+impl Newest {
+    /// The columns that give a root its place: the group, then what orders.
+    pub fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.per.iter().chain(&self.by)
+    }
+
+    /// What tells the groups apart.
+    pub fn group(&self) -> String {
+        let names: Vec<&str> = self.per.iter().map(|column| column.name.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+/// Defaults of the rule's settings; a row of the `setting` table overrides each.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Families in one transaction, where they go as such.
+    pub batch_families: i64,
+    /// Rows of one table in one transaction, of those that do not go by families; see [`Rule::batch_rows`].
+    pub batch_rows: Option<i64>,
+    /// Families in one run.
+    pub run_families: i64,
+    /// Rows after which a run takes no further batch; 0: however many.
+    pub run_rows: i64,
+    /// Seconds that one run may take.
+    pub time_budget: i64,
+    /// Milliseconds that a statement waits for a lock.
+    pub lock_timeout: i64,
+    /// How often a batch that met a deadlock or a lock timeout is tried again before it is halved.
+    pub retries: i64,
+    /// Milliseconds that a batch should take; 0: its size does not follow.
+    pub target_batch: i64,
+    /// Rows per second; 0: as many as it can.
+    pub rate: i64,
+    /// Rest after a batch, in percent of its time.
+    pub nice: i64,
+    /// Seconds that a replica may be behind; 0: however many, as with the following.
+    pub max_replica_lag: i64,
+    /// Megabytes of WAL that a replica or a replication slot may be behind.
+    pub max_replica_wal: i64,
+    /// Other sessions that may be active.
+    pub max_active_sessions: i64,
+    /// Transactions that an old snapshot may keep from being cleaned up behind.
+    pub max_old_snapshot: i64,
+    /// A query of one value, without a semicolon; a batch waits while it is true or above 0.
+    pub wait_while_sql: Option<String>,
+    /// Seconds that scheduled runs pause for at most after runs that found nothing left; 0: not at all.
+    pub back_off_max: i64,
+    /// Scheduled runs in a row that may end with an error; 0: however many.
+    pub suspend_after: i64,
+}
+
+/// A file that a deleted row names, to be removed by `windrow artifacts`.
+#[derive(Clone, Debug)]
+pub struct Artifact {
+    /// Table of the rows that name files.
+    pub table: TableId,
+    /// Column that names the host; none: the file is not tied to a host.
+    pub host: Option<String>,
+    /// Column that names the path; rows with NULL or '' name no file.
+    pub path: String,
+}
+
+/// A further name for a figure, so that a document answers in the words of the managed system.
+#[derive(Clone, Debug)]
+pub struct ReportField {
+    /// The JSON key.
+    pub name: String,
+    /// Which document carries it.
+    pub document: Document,
+    /// What it stands for.
+    pub figure: Figure,
+}
+
+/// The two documents that a report field can be part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Document {
+    /// What `preview` answers.
+    Preview,
+    /// What `run` answers.
+    Run,
+}
+
+/// The figures that can be given a further name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Families deleted, or that would be.
+    Families,
+    /// Rows of one table deleted, or that would be.
+    Table(TableId),
+    /// End time of the oldest family that would go.
+    OldestEndTime,
+    /// Keys of the first roots that would go.
+    SampleRoots,
+    /// Skipped families by reason, an object.
+    Skipped,
+    /// Number of skipped families.
+    SkippedFamilies,
+    /// Whether nothing was truly deleted.
+    DryRun,
+    /// Files of the outbox that could not be removed so far.
+    ArtifactFailures,
+    /// Duration in milliseconds.
+    DurationMs,
+}

@@ -1,0 +1,117 @@
+//! Tables, and what their rows name.
+
+use crate::column::{Column, Literal};
+
+/// Index of a table in [`Graph::tables`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub usize);
+
+/// A managed table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Name as the catalog has it.
+    pub name: String,
+    /// Key columns; empty for a table that is nobody's parent and needs none.
+    pub key: Vec<Column>,
+    /// Further unique keys that children name.
+    pub unique: Vec<Vec<Column>>,
+    /// Columns that an index of the application leads with, those of one edge between commas; the statements need no
+    /// further index on them.
+    pub indexed: Vec<String>,
+    /// Triggers on DELETE that the spec accepts by name.
+    pub triggers: Vec<String>,
+    /// What a row of this table names, and what becomes of it when that goes.
+    pub edges: Vec<Edge>,
+    /// With which of several parents a row goes.
+    pub with: With,
+}
+
+/// A row of the owning table names the parent row with this key.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// Column of the child table, the first one where there are several.
+    pub column: Column,
+    /// The parent table.
+    pub parent: TableId,
+    /// Column of the parent table that it names: its key, or the first one of a unique key.
+    pub parent_column: Column,
+    /// The other columns of an edge of several, each with the parent's that it names.
+    pub further: Vec<(Column, Column)>,
+    /// A value, besides NULL, that means "no parent" (DolphinScheduler writes 0).
+    pub none: Option<Literal>,
+    /// What becomes of the row when the parent row is due.
+    pub action: Action,
+    /// Whether it is the parent that names the row, so that one which no parent names is no orphan.
+    pub alone: bool,
+    /// Whether a foreign key that deletes the row with its parent may be left to do so, where the server says that it does.
+    pub cascades: bool,
+}
+
+/// With which of its parents a row goes that has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum With {
+    /// With all of them, or not at all.
+    All,
+    /// With the first that goes.
+    Any,
+}
+
+/// What becomes of a row that names a row which is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It belongs to that row and goes with it; [`Table::with`] says what becomes of it where it has other parents.
+    Delete,
+    /// It keeps that row, and so the whole family, until it is gone itself.
+    Restrict,
+    /// It stays, and its columns are set to NULL before that row goes.
+    SetNull,
+}
+
+impl Edge {
+    /// Every column of the child with the parent's that it names.
+    pub fn pairs(&self) -> impl Iterator<Item = (&Column, &Column)> {
+        let further = self.further.iter().map(|(column, parent)| (column, parent));
+        std::iter::once((&self.column, &self.parent_column)).chain(further)
+    }
+
+    /// The columns of the child between commas.
+    pub fn columns(&self) -> String {
+        let names: Vec<&str> = self
+            .pairs()
+            .map(|(column, _)| column.name.as_str())
+            .collect();
+        names.join(", ")
+    }
+}
+
+impl Table {
+    /// The edges to the rows that a row of this table belongs to.
+    pub fn parents(&self) -> impl Iterator<Item = &Edge> {
+        self.edges
+            .iter()
+            .filter(|edge| edge.action == Action::Delete)
+    }
+
+    /// The edges to the rows that a row of this table keeps.
+    pub fn keeps(&self) -> impl Iterator<Item = &Edge> {
+        self.edges
+            .iter()
+            .filter(|edge| edge.action == Action::Restrict)
+    }
+
+    /// The edges to the rows that a row of this table lets go of, and outlives.
+    pub fn releases(&self) -> impl Iterator<Item = &Edge> {
+        self.edges
+            .iter()
+            .filter(|edge| edge.action == Action::SetNull)
+    }
+}
+
+/// A table that the completeness check leaves alone.
+#[derive(Clone, Debug)]
+pub struct Ignored {
+    /// Name as the catalog has it.
+    pub table: String,
+    /// Why it is left alone.
+    pub reason: String,
+}

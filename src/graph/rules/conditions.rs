@@ -1,0 +1,105 @@
+//! Conditions: what columns of the root table must hold.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::names;
+use crate::graph::{Column, Condition, Kind, Literal, Test};
+use crate::spec::{Scalar, Text, Values, in_file_order};
+
+pub(super) fn conditions(
+    written: &BTreeMap<Text, Spanned<Values>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Condition> {
+    in_file_order(written)
+        .into_iter()
+        .map(|(column, values)| condition(column, values, diagnostics))
+        .collect()
+}
+
+fn condition(
+    column: &Text,
+    values: &Spanned<Values>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Condition {
+    names::identifier(column, "column", diagnostics);
+    let shown = column.get_ref().escape_debug();
+    let of = |kind: Kind, test: Test| Condition {
+        column: Column {
+            name: column.get_ref().clone(),
+            kind,
+        },
+        test,
+    };
+    let listed: Vec<(&Scalar, Span)> = match values.get_ref() {
+        Values::Null(true) => return of(Kind::Varchar, Test::Null),
+        Values::Null(false) => return of(Kind::Varchar, Test::NotNull),
+        Values::One(value) => vec![(value, values.span())],
+        Values::Many(values) => values
+            .iter()
+            .map(|value| (value.get_ref(), value.span()))
+            .collect(),
+    };
+    if listed.is_empty() {
+        let help = "list at least one value, or remove the column";
+        let message = format!("`{shown}` has no values, so no row would match");
+        diagnostics.push(Diagnostic::error(
+            "empty-condition",
+            values.span(),
+            message,
+            help,
+        ));
+    }
+    let is_text = |value: &Scalar| matches!(value, Scalar::Text(_));
+    for (index, (value, span)) in listed.iter().enumerate() {
+        if let Some((_, first)) = listed[..index].iter().find(|(earlier, _)| earlier == value) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-value",
+                    span.clone(),
+                    format!("`{shown}` lists a value twice"),
+                    "remove one of the two",
+                )
+                .related(first.clone(), "first here"),
+            );
+        }
+        if is_text(value) != is_text(listed[0].0) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "type-mismatch",
+                    span.clone(),
+                    format!("`{shown}` lists whole numbers and texts"),
+                    "a column holds one or the other: write all values alike",
+                )
+                .related(listed[0].1.clone(), "unlike this"),
+            );
+            break;
+        }
+        if let Scalar::Text(text) = value
+            && text.contains('\0')
+        {
+            let message = format!("a value of `{shown}` has a NUL character");
+            diagnostics.push(Diagnostic::error(
+                "invalid-value",
+                span.clone(),
+                message,
+                "no server stores it: remove it",
+            ));
+        }
+    }
+    let wide = listed.iter().any(
+        |(value, _)| matches!(value, Scalar::Integer(number) if i32::try_from(*number).is_err()),
+    );
+    let kind = match listed.first() {
+        Some((Scalar::Text(_), _)) => Kind::Varchar,
+        _ if wide => Kind::Bigint,
+        _ => Kind::Integer,
+    };
+    let literals = listed.into_iter().map(|(value, _)| match value {
+        Scalar::Integer(number) => Literal::Integer(*number),
+        Scalar::Text(text) => Literal::Text(text.clone()),
+    });
+    of(kind, Test::OneOf(literals.collect()))
+}

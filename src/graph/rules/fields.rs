@@ -1,0 +1,210 @@
+//! The fields of a rule: which of them are missing, and which belong to another strategy.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::written::by_family;
+use crate::spec::{self, Strategy, Text};
+
+/// What only rules by time have, where a rule goes by the end of its families.
+pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagnostic>) {
+    let mut found: Vec<(&str, Span)> = Vec::new();
+    found.extend(rule.time.as_ref().map(|it| ("time", it.span())));
+    found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+    found.extend(rule.references.first().map(|it| ("references", it.span())));
+    found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
+    found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
+    found.extend(
+        rule.limits
+            .batch_rows
+            .as_ref()
+            .map(|it| ("batch_rows", it.span())),
+    );
+    found.extend(own_fields(rule));
+    refuse(&found, Strategy::EndTime, diagnostics);
+}
+
+pub(super) fn refuse(
+    found: &[(&str, Span)],
+    strategy: Strategy,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let (name, help) = match strategy {
+        Strategy::EndTime => (
+            "end-time",
+            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`",
+        ),
+        Strategy::RemovalTime => (
+            "removal-time",
+            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already",
+        ),
+        Strategy::Age => (
+            "age",
+            "it has `root`, `time`, `candidates`, `references`, `retention`, `archive` and `limits` with `batch_rows`",
+        ),
+        Strategy::Expiry => (
+            "expiry",
+            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows`",
+        ),
+        Strategy::Orphan => (
+            "orphan",
+            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows`",
+        ),
+        Strategy::KeepLast => (
+            "keep-last",
+            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows`",
+        ),
+    };
+    for (field, span) in found {
+        diagnostics.push(Diagnostic::error(
+            "field-of-other-strategy",
+            span.clone(),
+            format!("a rule of the strategy `{name}` has no `{field}`"),
+            help,
+        ));
+    }
+}
+
+/// The fields that a rule by time should not have.
+pub(super) fn foreign_to_time(
+    text: &str,
+    rule: &spec::Rule,
+    strategy: Strategy,
+) -> Vec<(&'static str, Span)> {
+    let mut found = fields_of_families(rule);
+    found.extend(own_fields(rule));
+    if strategy == Strategy::RemovalTime {
+        found.retain(|(field, _)| *field != "batch_families" || !by_family(text, rule));
+        let candidates: BTreeMap<_, _> = rule.candidates.iter().collect();
+        found.extend(
+            candidates
+                .first_key_value()
+                .map(|(column, _)| ("candidates", column.span())),
+        );
+        let retention = rule.retention.as_ref().map(Spanned::get_ref);
+        found.extend(
+            retention
+                .and_then(|it| it.default.as_ref())
+                .map(|it| ("default", it.span())),
+        );
+    } else {
+        found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+        found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+        found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
+        found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
+    }
+    found
+}
+
+/// The fields that only a rule by the end of families has.
+pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
+    let mut found: Vec<(&str, Span)> = Vec::new();
+    found.extend(rule.r#final.as_ref().map(|it| ("final", it.span())));
+    found.extend(rule.start_time.as_ref().map(|it| ("start_time", it.span())));
+    found.extend(rule.keep.as_ref().map(|it| ("keep", it.span())));
+    found.extend(rule.hierarchy.first().map(|it| ("hierarchy", it.span())));
+    let guard = rule.orphan_guard.as_ref();
+    found.extend(guard.map(|it| ("orphan_guard", it.span())));
+    found.extend(
+        rule.artifacts
+            .first()
+            .map(|it| ("artifacts", it.path.span())),
+    );
+    found.extend(
+        rule.limits
+            .batch_families
+            .as_ref()
+            .map(|it| ("batch_families", it.span())),
+    );
+    for retention in [
+        rule.retention.as_ref(),
+        rule.fallback
+            .as_ref()
+            .and_then(|it| it.get_ref().retention.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .map(Spanned::get_ref)
+    {
+        found.extend(retention.per.as_ref().map(|it| ("per", it.span())));
+        found.extend(retention.opt_in.as_ref().map(|it| ("opt_in", it.span())));
+        found.extend(retention.from.as_ref().map(|it| ("from", it.span())));
+        found.extend(
+            retention
+                .by_value
+                .as_ref()
+                .map(|it| ("by_value", it.span())),
+        );
+        found.extend(retention.days.as_ref().map(|it| ("days", it.span())));
+    }
+    found
+}
+
+/// The fields that a rule of single rows should not have.
+pub(super) fn foreign_to_single(
+    rule: &spec::Rule,
+    strategy: Strategy,
+) -> Vec<(&'static str, Span)> {
+    let mut found = fields_of_families(rule);
+    if strategy == Strategy::KeepLast {
+        let keeps = rule.keep.as_ref().map_or(Vec::new(), spec::each_keep);
+        let of = keeps.iter().flat_map(|it| it.get_ref().of.keys());
+        let of = of.min().map(|column| ("of", column.span()));
+        found.retain(|(field, _)| *field != "keep");
+        found.extend(of);
+    }
+    found.extend(rule.tables.first().map(|it| ("tables", it.span())));
+    found.extend(rule.references.first().map(|it| ("references", it.span())));
+    found.extend(rule.end_time.as_ref().map(|it| ("end_time", it.span())));
+    found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
+    found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
+    if strategy == Strategy::Expiry {
+        found.extend(rule.retention.as_ref().map(|it| ("retention", it.span())));
+    }
+    let own: &[&str] = match strategy {
+        Strategy::Expiry => &["fallback"],
+        Strategy::Orphan => &["needs", "at_once"],
+        _ => &[],
+    };
+    found.extend(
+        own_fields(rule)
+            .into_iter()
+            .filter(|(field, _)| !own.contains(field)),
+    );
+    found
+}
+
+/// The fields that only rules of single rows have.
+pub(super) fn own_fields(rule: &spec::Rule) -> Vec<(&'static str, Span)> {
+    let mut found: Vec<(&str, Span)> = Vec::new();
+    found.extend(rule.fallback.as_ref().map(|it| ("fallback", it.span())));
+    found.extend(rule.needs.first().map(|it| ("needs", it.span())));
+    found.extend(rule.at_once.as_ref().map(|it| ("at_once", it.span())));
+    found
+}
+
+/// A rule lacks a field.
+pub(super) fn missing(name: &Text, field: &str, help: &str) -> Diagnostic {
+    let message = format!("rule `{}` has no `{field}`", name.get_ref().escape_debug());
+    Diagnostic::error("missing-field", name.span(), message, help)
+}
+
+/// Tells which fields a table of a rule lacks: name, whether it is there, how to write it.
+pub(super) fn check_there(
+    what: &str,
+    written: Span,
+    fields: &[(&str, bool, &str)],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    for (field, _, help) in fields.iter().filter(|(_, is_there, _)| !is_there) {
+        let message = format!("{what} has no `{field}`");
+        diagnostics.push(Diagnostic::error(
+            "missing-field",
+            written.clone(),
+            message,
+            *help,
+        ));
+    }
+}

@@ -1,0 +1,167 @@
+//! What links a member of a family to its descendants.
+
+use super::family::Family;
+use crate::diagnostic::{Diagnostic, Span, nearest};
+use crate::graph::tables::Resolved;
+use crate::graph::{Column, Link, TableId, names};
+use crate::spec::grammar::{self, LinkText};
+use crate::spec::{self, Text};
+
+pub(super) fn hierarchy(
+    text: &str,
+    rule: &spec::Rule,
+    root: Option<TableId>,
+    family: &Family<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Link> {
+    let mut links: Vec<(Link, Span)> = Vec::new();
+    for written in &rule.hierarchy {
+        let read = grammar::link(text, written)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok();
+        let Some(read) = read else { continue };
+        let table = family.tables.require(family.spec, &read.table, diagnostics);
+        let (Some(table), Some(root)) = (table, root) else {
+            continue;
+        };
+        let (parent, child) = if table == root {
+            own_ends(&read, root, family.tables, diagnostics)
+        } else {
+            let end = |column: &Text, diagnostics: &mut Vec<Diagnostic>| {
+                relation_end(&read.table, column, table, root, family.tables, diagnostics)
+            };
+            (
+                end(&read.parent, diagnostics),
+                end(&read.child, diagnostics),
+            )
+        };
+        let (Some(parent), Some(child)) = (parent, child) else {
+            continue;
+        };
+        if parent == child {
+            diagnostics.push(
+                Diagnostic::error(
+                    "relation-one-end",
+                    read.child.span(),
+                    format!(
+                        "both ends of the relation are `{}`",
+                        child.name.escape_debug()
+                    ),
+                    "name the column of the upper member first, then the column of the descendant",
+                )
+                .related(read.parent.span(), "the upper end"),
+            );
+            continue;
+        }
+        let link = Link {
+            table,
+            parent,
+            child,
+        };
+        let same = |other: &Link| {
+            (other.table, &other.parent, &other.child) == (link.table, &link.parent, &link.child)
+        };
+        match links.iter().find(|(other, _)| same(other)) {
+            Some((_, first)) => diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-link",
+                    written.span(),
+                    "the same relation is listed twice",
+                    "remove one of the two",
+                )
+                .related(first.clone(), "first here"),
+            ),
+            None => links.push((link, written.span())),
+        }
+    }
+    links.into_iter().map(|(link, _)| link).collect()
+}
+
+/// The ends of a link between rows of the root table: what a row names, and the key that it is named by.
+fn own_ends(
+    link: &LinkText,
+    root: TableId,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Option<Column>, Option<Column>) {
+    // A root without a key has been told of.
+    let Some(key) = tables.tables[root.0].key.first() else {
+        return (None, None);
+    };
+    names::identifier(&link.parent, "column", diagnostics);
+    let parent = Column {
+        name: link.parent.get_ref().clone(),
+        kind: key.kind,
+    };
+    if link.child.get_ref() == &key.name {
+        return (Some(parent), Some(key.clone()));
+    }
+    let shown = link.table.get_ref().escape_debug();
+    let key = key.name.escape_debug();
+    diagnostics.push(
+        Diagnostic::error(
+            "unknown-column",
+            link.child.span(),
+            format!("`{}` is not the key of `{shown}`", link.child.get_ref().escape_debug()),
+            format!(
+                "rows of the root table name the one above them by its key: write `{shown}: {} -> {key}`",
+                link.parent.get_ref().escape_debug()
+            ),
+        )
+        .related(tables.spans[root.0].clone(), format!("its key is `{key}`")),
+    );
+    (Some(parent), None)
+}
+
+fn relation_end(
+    relation: &Text,
+    column: &Text,
+    table: TableId,
+    root: TableId,
+    tables: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
+    let edges = tables.tables[table.0]
+        .parents()
+        .filter(|edge| edge.parent == root && edge.further.is_empty())
+        .filter(|edge| tables.tables[root.0].key.first() == Some(&edge.parent_column));
+    let ends: Vec<&Column> = edges.map(|edge| &edge.column).collect();
+    let found = ends.iter().find(|end| end.name == *column.get_ref());
+    // An edge that could not be read may be the one that is missed here.
+    if found.is_none() && !tables.edge_is_unclear(table) {
+        let root = &tables.tables[root.0];
+        let key = root.key.first().map_or("…", |key| key.name.as_str());
+        let shown = column.get_ref().escape_debug();
+        let restricts = tables.tables[table.0]
+            .keeps()
+            .any(|edge| edge.column.name == *column.get_ref());
+        let otherwise = if restricts {
+            format!(
+                "take `restrict` out of the edge of `{shown}`: a link goes when either of its ends goes"
+            )
+        } else {
+            format!(
+                "add `{shown} -> {}.{}` to the parents of `{}`: a link goes when either of its ends goes",
+                root.name.escape_debug(),
+                key.escape_debug(),
+                relation.get_ref().escape_debug()
+            )
+        };
+        diagnostics.push(
+            Diagnostic::error(
+                "relation-one-end",
+                column.span(),
+                format!(
+                    "`{shown}` is no edge from `{}` to the rule's root",
+                    relation.get_ref().escape_debug()
+                ),
+                match nearest(column.get_ref(), ends.iter().map(|end| end.name.as_str())) {
+                    Some(end) => format!("did you mean `{end}`? otherwise {otherwise}"),
+                    None => otherwise,
+                },
+            )
+            .related(tables.spans[table.0].clone(), "the relation table"),
+        );
+    }
+    found.map(|end| (*end).clone())
+}

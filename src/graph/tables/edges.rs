@@ -1,0 +1,290 @@
+//! Edges: what a row of a table names, and what becomes of it when that goes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::resolved::Resolved;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::names;
+use crate::graph::{Action, Column, Edge, Kind, Literal, Table, TableId};
+use crate::spec::grammar::{self, ActionText, ColumnText, EdgeText, NoneText};
+use crate::spec::{self, Spec};
+
+pub(super) fn edges(
+    spec: &Spec,
+    text: &str,
+    child: TableId,
+    table: &spec::Table,
+    resolved: &mut Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Vec<Edge>, Vec<Span>) {
+    let mut edges: Vec<Edge> = Vec::new();
+    let mut spans: Vec<Span> = Vec::new();
+    // The first mention of each column, with its type.
+    let mut kinds: BTreeMap<String, (Kind, Span)> = BTreeMap::new();
+    if let (Some(column), Some(key)) = (resolved.tables[child.0].key.first(), &table.key) {
+        kinds.insert(column.name.clone(), (column.kind, key.span()));
+    }
+    for written in &table.parents {
+        let edge = grammar::edge(text, written)
+            .map_err(|diagnostic| diagnostics.push(*diagnostic))
+            .ok();
+        let Some(edge) = edge else {
+            resolved.unclear_edges.insert(child);
+            continue;
+        };
+        let Some(found) = self::edge(spec, &edge, resolved, diagnostics) else {
+            resolved.unclear_edges.insert(child);
+            continue;
+        };
+        // A parent that names the row may do so by several columns.
+        let same = |other: &Edge| {
+            other.columns() == found.columns()
+                && other.parent == found.parent
+                && (other.parent_column == found.parent_column || !other.alone || !found.alone)
+        };
+        if let Some(first) = edges.iter().position(same) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "duplicate-edge",
+                    written.span(),
+                    format!(
+                        "`{}` names the parent `{}` twice",
+                        found.columns().escape_debug(),
+                        edge.table.get_ref().escape_debug()
+                    ),
+                    "remove one of the two",
+                )
+                .labelled("second edge")
+                .related(spans[first].clone(), "first edge"),
+            );
+            continue;
+        }
+        for (column, _) in found.pairs() {
+            let (kind, first) = kinds
+                .entry(column.name.clone())
+                .or_insert_with(|| (column.kind, written.span()))
+                .clone();
+            if kind != column.kind {
+                diagnostics.push(
+                    Diagnostic::error(
+                        "type-mismatch",
+                        written.span(),
+                        format!(
+                            "`{}` is `{}` here and `{}` elsewhere in the same table",
+                            column.name.escape_debug(),
+                            names::kind_name(column.kind),
+                            names::kind_name(kind)
+                        ),
+                        "write the type that the catalog has in both places",
+                    )
+                    .related(first, format!("`{}` here", names::kind_name(kind))),
+                );
+            }
+        }
+        edges.push(found);
+        spans.push(written.span());
+    }
+    check_releases(&resolved.tables[child.0], &edges, &spans, diagnostics);
+    (edges, spans)
+}
+
+/// Finds columns that would be set to NULL although they say something else as well.
+fn check_releases(
+    table: &Table,
+    edges: &[Edge],
+    spans: &[Span],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let releases = edges.iter().zip(spans);
+    for (edge, span) in releases.filter(|(edge, _)| edge.action == Action::SetNull) {
+        let names = |column: &Column| edge.pairs().any(|(own, _)| own.name == column.name);
+        let keys = std::iter::once(&table.key).chain(&table.unique).flatten();
+        let shared = keys
+            .clone()
+            .find(|column| names(column))
+            .map(|column| (column, None));
+        let shared = shared.or_else(|| {
+            let mut others = edges
+                .iter()
+                .zip(spans)
+                .filter(|(other, _)| !std::ptr::eq(*other, edge));
+            others.find_map(|(other, place)| {
+                let mut columns = other.pairs().map(|(column, _)| column);
+                Some((columns.find(|column| names(column))?, Some(place)))
+            })
+        });
+        let Some((column, other)) = shared else {
+            continue;
+        };
+        let shown = column.name.escape_debug();
+        let finding = Diagnostic::error(
+            "set-null-shared",
+            span.clone(),
+            format!(
+                "`{shown}` cannot be set to NULL: it is also part of {}",
+                match other {
+                    None => "a key",
+                    Some(_) => "another edge",
+                }
+            ),
+            "set only columns to NULL that say nothing else; take `set null` out if the row goes with its parent",
+        );
+        diagnostics.push(match other {
+            None => finding,
+            Some(place) => finding.related(place.clone(), "the other edge"),
+        });
+    }
+}
+
+fn edge(
+    spec: &Spec,
+    edge: &EdgeText,
+    resolved: &Resolved,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Edge> {
+    let parent = resolved.require(spec, &edge.table, diagnostics)?;
+    let table = &resolved.tables[parent.0];
+    let shown = table.name.escape_debug();
+    let Some(key) = table.key.first() else {
+        if !resolved.key_is_unclear(parent) {
+            diagnostics.push(
+                Diagnostic::error(
+                    "parent-without-key",
+                    edge.table.span(),
+                    format!("`{shown}` has no key that a row could name"),
+                    format!(
+                        "add `key = \"{} …\"` with its type to `{shown}`",
+                        edge.parent_columns[0].get_ref().escape_debug()
+                    ),
+                )
+                .related(resolved.spans[parent.0].clone(), "defined without a key"),
+            );
+        }
+        return None;
+    };
+    let named: BTreeSet<&str> = edge
+        .parent_columns
+        .iter()
+        .map(|name| name.get_ref().as_str())
+        .collect();
+    // What names a row need not be the only one that does.
+    let naming = edge.parent_columns.iter().filter(|_| edge.alone);
+    let naming: Vec<Column> = naming
+        .map(|name| Column {
+            name: name.get_ref().clone(),
+            kind: key.kind,
+        })
+        .collect();
+    let keys = std::iter::once(&table.key).chain(&table.unique);
+    let keys = keys.chain(std::iter::once(&naming));
+    let found = keys.clone().find(|columns| {
+        let columns: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        columns == named && named.len() == edge.columns.len()
+    });
+    let Some(found) = found else {
+        diagnostics.push(not_a_key(
+            edge,
+            table,
+            key,
+            resolved.spans[parent.0].clone(),
+        ));
+        return None;
+    };
+    let mut pairs = Vec::new();
+    for (written, name) in edge.columns.iter().zip(&edge.parent_columns) {
+        let target = found.iter().find(|column| column.name == *name.get_ref())?;
+        pairs.push((end(written, target, edge, diagnostics)?, target.clone()));
+    }
+    let (column, parent_column) = pairs.remove(0);
+    let none = match &edge.none {
+        None => None,
+        Some(value) => {
+            let literal = match value.get_ref() {
+                NoneText::Integer(number) => Literal::Integer(*number),
+                NoneText::Text(text) => Literal::Text(text.clone()),
+            };
+            if matches!(literal, Literal::Integer(_)) != names::is_integer(column.kind) {
+                diagnostics.push(Diagnostic::error(
+                    "type-mismatch",
+                    value.span(),
+                    format!("`{}` is `{}` and never has this value", column.name.escape_debug(), names::kind_name(column.kind)),
+                    "write a whole number for a column of whole numbers, and a text in single quotes for any other",
+                ));
+                return None;
+            }
+            Some(literal)
+        }
+    };
+    Some(Edge {
+        column,
+        parent,
+        parent_column,
+        further: pairs,
+        none,
+        action: match edge.action {
+            ActionText::Delete | ActionText::Cascade => Action::Delete,
+            ActionText::Restrict => Action::Restrict,
+            ActionText::SetNull => Action::SetNull,
+        },
+        alone: edge.alone,
+        cascades: edge.action == ActionText::Cascade,
+    })
+}
+
+fn not_a_key(edge: &EdgeText, table: &Table, key: &Column, defined: Span) -> Diagnostic {
+    let shown = table.name.escape_debug();
+    let names: Vec<&str> = edge
+        .parent_columns
+        .iter()
+        .map(|name| name.get_ref().as_str())
+        .collect();
+    let named = names.join(", ");
+    let help = if names.len() == 1 {
+        format!(
+            "an edge points at the parent's key: write `{shown}.{}`",
+            key.name.escape_debug()
+        )
+    } else {
+        format!(
+            "an edge of several columns points at a unique key: add `unique = [\"{}\"]` with their types to `{shown}`",
+            named.escape_debug()
+        )
+    };
+    Diagnostic::error(
+        "unknown-column",
+        edge.parent_columns[0].span(),
+        format!("`{}` is not the key of `{shown}`", named.escape_debug()),
+        help,
+    )
+    .related(defined, format!("its key is `{}`", key.name.escape_debug()))
+}
+
+/// The child's column of a pair, if it can name the parent's.
+fn end(
+    written: &ColumnText,
+    key: &Column,
+    edge: &EdgeText,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Column> {
+    let column = names::column(written, key.kind, diagnostics)?;
+    let fits =
+        column.kind == key.kind || (names::is_integer(column.kind) && names::is_integer(key.kind));
+    if !fits {
+        diagnostics.push(
+            Diagnostic::error(
+                "type-mismatch",
+                written.kind.as_ref().map_or(written.name.span(), |kind| kind.span()),
+                format!(
+                    "`{}` is `{}` and cannot name a `{}` key",
+                    column.name.escape_debug(),
+                    names::kind_name(column.kind),
+                    names::kind_name(key.kind)
+                ),
+                "declare both columns with the types that the catalog has; whole numbers of any width go together",
+            )
+            .related(edge.table.span(), format!("the key `{}` is `{}`", key.name.escape_debug(), names::kind_name(key.kind))),
+        );
+        return None;
+    }
+    Some(column)
+}

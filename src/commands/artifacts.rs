@@ -15,6 +15,7 @@ use crate::interrupt;
 use crate::report;
 use crate::ui::{Ui, counted};
 
+mod programs;
 mod root;
 mod template;
 

@@ -5,6 +5,9 @@
 /// No duration of a spec is longer: a hundred years, in milliseconds.
 pub const LONGEST: i64 = 36_525 * DAY;
 
+/// What JSON Schema says of a duration: the forms that [`parse`] reads.
+pub(super) const PATTERN: &str = r"^(([0-9]+w)?([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?|P([0-9]+W)?([0-9]+D)?(T([0-9]+H)?([0-9]+M)?([0-9]+S)?)?)$";
+
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;

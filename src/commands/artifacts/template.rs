@@ -6,77 +6,10 @@
 //! - A path with blanks, quotes or other characters that mean something to a shell goes only to programs that are known to
 //!   start nothing ([`REMOVERS`]): as a word of its own, or quoted in the text of one shell; or to a script as a parameter.
 //! - Every other program gets plain paths only ([`is_plain`]), which are the same word however often a shell reads them.
-//! - A program that is known to run its own words ([`LAUNCHERS`], a second shell) gets none of them.
+//! - A program that is known to run its own words ([`runs_words`], a second shell) gets none of them.
 
+use super::programs::{BUILTINS, OF_SSH, REMOVERS, SHELLS, file_name, runs_words};
 use crate::failure::Failure;
-
-/// Programs that take names of files and start no other program.
-const REMOVERS: &[&str] = &[
-    "rm", "unlink", "rmdir", "shred", "truncate", "mv", "test", "[", "ls", "stat",
-];
-
-/// Shells that read quotes as `sh` does.
-const SHELLS: &[&str] = &["sh", "ash", "bash", "dash", "ksh", "mksh", "yash", "zsh"];
-
-/// Programs that run their own words, or give them to a shell of another kind.
-const LAUNCHERS: &[&str] = &[
-    "autossh",
-    "awk",
-    "busybox",
-    "chroot",
-    "csh",
-    "doas",
-    "env",
-    "find",
-    "fish",
-    "flock",
-    "gawk",
-    "ionice",
-    "lua",
-    "mosh",
-    "nice",
-    "node",
-    "nohup",
-    "nsenter",
-    "parallel",
-    "perl",
-    "php",
-    "pkexec",
-    "pssh",
-    "pwsh",
-    "python",
-    "rbash",
-    "remsh",
-    "rsh",
-    "ruby",
-    "runuser",
-    "script",
-    "setsid",
-    "setuid",
-    "slogin",
-    "sshpass",
-    "stdbuf",
-    "strace",
-    "su",
-    "sudo",
-    "systemd-run",
-    "tclsh",
-    "tcsh",
-    "timeout",
-    "tmux",
-    "toybox",
-    "unshare",
-    "watch",
-    "xargs",
-];
-
-/// What a shell does with its words itself.
-const BUILTINS: &[&str] = &[
-    ".", "alias", "builtin", "command", "eval", "exec", "source", "time", "trap",
-];
-
-/// The options of `ssh` that take a value of their own.
-const OF_SSH: &str = "BbcDEeFIiJLlmOoPpQRSWw";
 
 const PLACES: [&str; 4] = ["{host:name}", "{host}", "{path:q}", "{path}"];
 
@@ -438,14 +371,6 @@ fn behind_sudo(words: &[String]) -> usize {
     }
 }
 
-fn runs_words(name: &str) -> bool {
-    // python3.11, ksh93
-    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    [name, bare]
-        .iter()
-        .any(|it| *it == "ssh" || SHELLS.contains(it) || LAUNCHERS.contains(it))
-}
-
 fn run(word: &str) -> Refusal {
     (
         format!("`{word}` would be run, and what a row names must not be"),
@@ -462,10 +387,6 @@ fn inside(word: &str) -> Refusal {
 
 fn has_place(word: &str) -> bool {
     PLACES.iter().any(|place| word.contains(place))
-}
-
-fn file_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Whether a text is one and the same word for every shell, however often it is read.

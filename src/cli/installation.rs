@@ -1,0 +1,85 @@
+//! Arguments of the commands that bring windrow into a database, allow it to delete, and take it out again.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use super::common::{OnDatabase, dialects};
+use crate::demo::systems::{SYSTEMS, System};
+use crate::dialect::Dialect;
+
+/// Options of `arm`.
+#[derive(Clone, Debug, Args)]
+pub struct Arm {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// When runs may no longer delete: after the next start of the server, for those who clone by snapshots of the storage
+    #[arg(long, value_name = "WHEN", value_parser = ["restart"])]
+    pub until: Option<String>,
+}
+
+/// Arguments of `install`.
+#[derive(Debug, Args)]
+pub struct Install {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Install in spite of errors that the check found; they are recorded
+    #[arg(long)]
+    pub force: bool,
+
+    /// Leave out this file, e.g. 60_schedule.sql
+    #[arg(long, value_name = "FILE")]
+    pub skip: Vec<String>,
+
+    /// Tables with fewer estimated rows may be read from end to end
+    #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
+    pub threshold: i64,
+}
+
+/// A system of the demo by its name.
+fn systems() -> impl TypedValueParser<Value = &'static System> {
+    const ALL: &[System] = &SYSTEMS;
+    PossibleValuesParser::new(ALL.iter().map(|system| system.name)).map(|name| {
+        let named = ALL.iter().find(|system| system.name == name);
+        named.unwrap_or(&ALL[0])
+    })
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Stop the server of an earlier demo and remove it
+    #[arg(long)]
+    pub down: bool,
+
+    /// The workflow engine whose history is loaded
+    #[arg(long, value_name = "SYSTEM", default_value = SYSTEMS[0].name, value_parser = systems())]
+    pub system: &'static System,
+
+    /// The server to start
+    #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = dialects())]
+    pub dialect: Dialect,
+
+    /// Families of workflow instances to load; left out, about a quarter of a million rows
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1_000..=1_000_000))]
+    pub families: Option<u32>,
+}
+
+/// Arguments of `uninstall`.
+#[derive(Debug, Args)]
+pub struct Uninstall {
+    /// Which spec, and which database
+    #[command(flatten)]
+    pub on: OnDatabase,
+
+    /// Drop it
+    #[arg(long)]
+    pub yes: bool,
+
+    /// Drop archived rows, too; without it, there must be none
+    #[arg(long)]
+    pub drop_archive: bool,
+}

@@ -1,0 +1,76 @@
+//! Arguments of the commands that read specs: `check`, `graph`, `generate`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::common::Output;
+use crate::db::url::RawUrl;
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The spec file
+    #[arg(required_unless_present = "explain")]
+    pub spec: Option<PathBuf>,
+
+    /// Compare with this live database, too
+    #[arg(long, value_name = "URL")]
+    pub database: Option<RawUrl>,
+
+    /// File whose first line is the password
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
+    /// Tables with fewer estimated rows may be read from end to end
+    #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
+    pub threshold: i64,
+
+    /// How to show the findings
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+
+    /// Explain a code instead of checking
+    #[arg(long, value_name = "CODE")]
+    pub explain: Option<String>,
+}
+
+/// Arguments of `graph`.
+#[derive(Debug, Args)]
+pub struct Graph {
+    /// The spec file
+    pub spec: PathBuf,
+
+    /// What to draw
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// The forms of a drawing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A tree for the terminal
+    Text,
+    /// Graphviz
+    Dot,
+    /// A picture
+    Svg,
+    /// For Markdown
+    Mermaid,
+}
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// The spec files
+    #[arg(required = true)]
+    pub specs: Vec<PathBuf>,
+
+    /// Folder to write to
+    #[arg(long, default_value = "generated", value_name = "FOLDER")]
+    pub out: PathBuf,
+
+    /// Write nothing; show what is stale and exit 1
+    #[arg(long)]
+    pub check: bool,
+}

@@ -1,0 +1,88 @@
+//! The graph in the languages of programs that draw: Graphviz and Mermaid.
+
+use std::fmt::Write as _;
+
+use super::labels::{arrows, heading, order};
+use crate::graph::Graph;
+
+/// Draws the graph in the language of Graphviz.
+pub fn dot(graph: &Graph) -> String {
+    let mut out = format!("digraph {} {{\n", dot_text(&graph.name));
+    out += "    rankdir=RL;\n    node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=monospace];\n";
+    out += "    edge [fontname=monospace, fontsize=10];\n";
+    for (at, rule) in graph.rules.iter().enumerate() {
+        let _ = write!(
+            out,
+            "\n    subgraph cluster_{at} {{\n        label={};\n",
+            dot_text(&rule.name)
+        );
+        for &id in &rule.order {
+            let label = format!("{}. {}", order(rule, id), heading(graph.table(id)));
+            let fill = if id == rule.root {
+                ", fillcolor=\"#fde68a\""
+            } else {
+                ""
+            };
+            let _ = writeln!(
+                out,
+                "        r{at}_t{} [label={}{fill}];",
+                id.0,
+                dot_text(&label)
+            );
+        }
+        for arrow in arrows(graph, rule) {
+            let style = if arrow.hierarchy {
+                ", style=dashed"
+            } else {
+                ""
+            };
+            let (child, parent, label) = (arrow.child.0, arrow.parent.0, dot_text(&arrow.label));
+            let _ = writeln!(
+                out,
+                "        r{at}_t{child} -> r{at}_t{parent} [label={label}{style}];"
+            );
+        }
+        out += "    }\n";
+    }
+    out += "}\n";
+    out
+}
+
+/// Draws the graph in the language of Mermaid, for Markdown.
+pub fn mermaid(graph: &Graph) -> String {
+    let mut out = String::from("flowchart RL\n");
+    for (at, rule) in graph.rules.iter().enumerate() {
+        let _ = writeln!(out, "    subgraph r{at} [\"{}\"]", mermaid_text(&rule.name));
+        for &id in &rule.order {
+            let label = format!("{}. {}", order(rule, id), heading(graph.table(id)));
+            let _ = writeln!(out, "        r{at}_t{}[\"{}\"]", id.0, mermaid_text(&label));
+        }
+        for arrow in arrows(graph, rule) {
+            let line = if arrow.hierarchy { "-.->" } else { "-->" };
+            let (child, parent, label) =
+                (arrow.child.0, arrow.parent.0, mermaid_text(&arrow.label));
+            let _ = writeln!(
+                out,
+                "        r{at}_t{child} {line}|\"{label}\"| r{at}_t{parent}"
+            );
+        }
+        out += "    end\n";
+        let _ = writeln!(
+            out,
+            "    style r{at}_t{} fill:#fde68a,stroke:#b45309",
+            rule.root.0
+        );
+    }
+    out
+}
+
+fn dot_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn mermaid_text(text: &str) -> String {
+    text.replace('&', "#amp;")
+        .replace('"', "#quot;")
+        .replace('<', "#lt;")
+        .replace('>', "#gt;")
+}

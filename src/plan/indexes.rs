@@ -1,0 +1,333 @@
+//! The indexes that the statements need.
+
+use super::purge::{Keep, Purge};
+use crate::graph::{
+    Column, Condition, Graph, Link, Newest, Rule, Single, TableId, Test, Timed, Unit,
+};
+
+/// An index that a statement needs.
+#[derive(Clone, Debug)]
+pub struct IndexNeed {
+    /// The table.
+    pub table: TableId,
+    /// Columns in order.
+    pub columns: Vec<String>,
+    /// What stands in for one of the columns where it is NULL, so that the index is on the first of both that is not:
+    /// the column, and the one that stands in.
+    pub otherwise: Option<(String, String)>,
+    /// Conditions of a partial index.
+    pub conditions: Vec<Condition>,
+    /// A column that is NULL in all rows of a partial index.
+    pub null: Option<String>,
+    /// Columns in order where the dialect has no partial index: what is compared with one value comes first.
+    pub whole_columns: Vec<String>,
+    /// One sentence: becomes the comment above the statement.
+    pub why: String,
+}
+
+/// The indexes that the statements of these purges need, sorted by table and columns.
+pub(super) fn needs(graph: &Graph, purges: &[Purge]) -> Vec<IndexNeed> {
+    let mut indexes: Vec<IndexNeed> = graph
+        .rules
+        .iter()
+        .flat_map(|rule| match (&rule.timed, &rule.single) {
+            (Some(timed), _) => timed_indexes(graph, rule, timed),
+            (_, Some(single)) => single_indexes(graph, rule, single),
+            (None, None) => std::iter::once(scan_index(graph, rule))
+                .chain(
+                    rule.newest
+                        .iter()
+                        .map(|newest| newest_index(graph, rule, newest)),
+                )
+                .chain(link_indexes(graph, rule))
+                .collect(),
+        })
+        .collect();
+    indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
+    // One index for two searches has the rows of both.
+    indexes.dedup_by(|a, b| {
+        let same = (a.table, &a.columns, &a.otherwise) == (b.table, &b.columns, &b.otherwise);
+        if same {
+            b.conditions
+                .retain(|condition| a.conditions.contains(condition));
+        }
+        same
+    });
+    add_searched(graph, purges, &mut indexes);
+    indexes.sort_by(|a, b| (a.table, &a.columns).cmp(&(b.table, &b.columns)));
+    indexes
+}
+
+/// Adds an index for each edge by which rows are found, unless there is one already.
+fn add_searched(graph: &Graph, purges: &[Purge], indexes: &mut Vec<IndexNeed>) {
+    let deleted = purges.iter().flat_map(|purge| &purge.steps);
+    let deleted = deleted.map(|step| (step.table, step.edges.as_slice(), "go"));
+    let kept = purges.iter().flat_map(|purge| &purge.keeps);
+    let kept = kept.filter_map(Keep::keeper);
+    let kept = kept.map(|hop| (hop.table, std::slice::from_ref(&hop.edge), "are due"));
+    let released = purges.iter().flat_map(|purge| &purge.releases);
+    let released = released.map(|it| (it.table, std::slice::from_ref(&it.edge), "go"));
+    for (id, edges, when) in deleted.chain(kept).chain(released) {
+        let table = graph.table(id);
+        for edge in edges {
+            let columns: Vec<String> = edge
+                .pairs()
+                .map(|(column, _)| column.name.clone())
+                .collect();
+            let known = indexes.iter().any(|index| {
+                index.table == id && index.columns == columns && index.otherwise.is_none()
+            });
+            if known || table.indexed.contains(&edge.columns()) {
+                continue;
+            }
+            indexes.push(IndexNeed {
+                table: id,
+                whole_columns: columns.clone(),
+                columns,
+                otherwise: None,
+                conditions: Vec::new(),
+                null: None,
+                why: format!(
+                    "{} is searched by the rows of {} that {when}.",
+                    table.name,
+                    graph.table(edge.parent).name
+                ),
+            });
+        }
+    }
+}
+
+/// Oldest first, without a sort: the scope, then the time, then the key. A state in front of the time would force a sort.
+fn scan_index(graph: &Graph, rule: &Rule) -> IndexNeed {
+    let mut columns = Vec::new();
+    if let (Some(per), true) = (&rule.retention.per, rule.retention.listed()) {
+        columns.push(per.name.clone());
+    }
+    let mut whole_columns = columns.clone();
+    for condition in eligible(rule) {
+        if condition.is_constant() && !whole_columns.contains(&condition.column.name) {
+            whole_columns.push(condition.column.name);
+        }
+    }
+    for column in [&rule.end_time.name, &graph.table(rule.root).key[0].name] {
+        columns.push(column.clone());
+        whole_columns.push(column.clone());
+    }
+    IndexNeed {
+        table: rule.root,
+        columns,
+        whole_columns,
+        otherwise: rule
+            .otherwise
+            .as_ref()
+            .map(|other| (rule.end_time.name.clone(), other.name.clone())),
+        conditions: eligible(rule),
+        null: None,
+        why: format!(
+            "Rule {} reads the roots that are final, oldest first.",
+            rule.name
+        ),
+    }
+}
+
+/// What is below a row of the root table that names it itself.
+fn link_indexes(graph: &Graph, rule: &Rule) -> Vec<IndexNeed> {
+    let indexed = &graph.table(rule.root).indexed;
+    let links = rule
+        .links_within()
+        .filter(|link| !indexed.contains(&link.parent.name));
+    let need = |link: &Link| IndexNeed {
+        table: rule.root,
+        columns: vec![link.parent.name.clone()],
+        whole_columns: vec![link.parent.name.clone()],
+        otherwise: None,
+        conditions: Vec::new(),
+        null: None,
+        why: format!("Rule {} finds the rows below a row.", rule.name),
+    };
+    links.map(need).collect()
+}
+
+/// The newest of a group, from the end: the group, then what orders, then the key.
+fn newest_index(graph: &Graph, rule: &Rule, newest: &Newest) -> IndexNeed {
+    let conditions = counted(rule, newest);
+    let mut columns: Vec<String> = newest.per.iter().map(|it| it.name.clone()).collect();
+    let mut whole_columns = columns.clone();
+    for condition in &conditions {
+        let name = &condition.column.name;
+        if condition.is_constant() && !whole_columns.contains(name) {
+            whole_columns.push(name.clone());
+        }
+    }
+    for column in newest.by.iter().chain(&graph.table(rule.root).key) {
+        for columns in [&mut columns, &mut whole_columns] {
+            if !columns.contains(&column.name) {
+                columns.push(column.name.clone());
+            }
+        }
+    }
+    IndexNeed {
+        table: rule.root,
+        columns,
+        whole_columns,
+        otherwise: None,
+        conditions,
+        null: None,
+        why: format!(
+            "Rule {} keeps the newest roots of each {}.",
+            rule.name,
+            newest.group()
+        ),
+    }
+}
+
+/// The conditions that make a row of the root table one of those of which the newest stay.
+pub fn counted(rule: &Rule, newest: &Newest) -> Vec<Condition> {
+    rule.candidates.iter().chain(&newest.of).cloned().collect()
+}
+
+/// What a rule by time searches by: the time in each of its tables, and the root of a family where its name is given.
+fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
+    let mut indexes = Vec::new();
+    for member in &timed.members {
+        let table = graph.table(member.table);
+        let mut need = |column: &String, conditions: Vec<Condition>, why: String| {
+            if table.indexed.contains(column) {
+                return;
+            }
+            let mut whole_columns: Vec<String> = conditions
+                .iter()
+                .filter(|condition| condition.is_constant())
+                .map(|condition| condition.column.name.clone())
+                .collect();
+            whole_columns.push(column.clone());
+            indexes.push(IndexNeed {
+                table: member.table,
+                columns: vec![column.clone()],
+                otherwise: None,
+                conditions,
+                null: None,
+                whole_columns,
+                why,
+            });
+        };
+        let conditions = if member.table == rule.root {
+            rule.candidates.clone()
+        } else {
+            Vec::new()
+        };
+        need(
+            &rule.end_time.name,
+            conditions,
+            format!("Rule {} reads what is due, oldest first.", rule.name),
+        );
+        for column in &member.family {
+            if member.table == rule.root && *column == graph.table(rule.root).key[0].name {
+                continue;
+            }
+            need(
+                column,
+                Vec::new(),
+                format!("Families of rule {} are found by their root.", rule.name),
+            );
+        }
+        // A window asks whether what it would delete is named by rows of a family that stays.
+        let of_families = timed.stamps.iter().filter(|stamp| stamp.of.is_none());
+        let named: Vec<TableId> = of_families.flat_map(|stamp| stamp.named.clone()).collect();
+        let edges = table.edges.iter().filter(|edge| {
+            timed.unit == Unit::Family && named.contains(&edge.parent) && edge.further.is_empty()
+        });
+        for edge in edges {
+            let there = Condition {
+                column: edge.column.clone(),
+                test: Test::NotNull,
+            };
+            need(
+                &edge.column.name,
+                vec![there],
+                format!("Rule {} finds what names a row.", rule.name),
+            );
+        }
+        let own = timed.stamps.iter().flat_map(|stamp| &stamp.own);
+        let own = own.filter(|own| own.table == member.table);
+        let others = timed.stamps.iter().filter(|stamp| stamp.of.is_some());
+        let families = others.filter(|stamp| stamp.root == member.table);
+        let families = families.filter_map(|stamp| stamp.family.as_ref());
+        for column in own.map(|own| &own.column).chain(families) {
+            need(
+                column,
+                Vec::new(),
+                format!(
+                    "A stamp of rule {} finds the rows of one instance.",
+                    rule.name
+                ),
+            );
+        }
+    }
+    indexes
+}
+
+/// What a rule of single rows goes along: an expiry time and its fallback, or the groups. Orphans are found along the key,
+/// which has its index.
+fn single_indexes(graph: &Graph, rule: &Rule, single: &Single) -> Vec<IndexNeed> {
+    let table = graph.table(rule.root);
+    let conditions = &rule.candidates;
+    let equal: Vec<String> = conditions
+        .iter()
+        .filter(|condition| condition.is_constant())
+        .map(|condition| condition.column.name.clone())
+        .collect();
+    let need = |along: &[&Column], null: Option<&Column>, why: String| {
+        let mut columns: Vec<String> = along.iter().map(|column| column.name.clone()).collect();
+        if table.indexed.contains(&columns.join(", ")) {
+            return None;
+        }
+        for column in &table.key {
+            if !columns.contains(&column.name) {
+                columns.push(column.name.clone());
+            }
+        }
+        let whole_columns = equal
+            .iter()
+            .chain(null.map(|column| &column.name))
+            .chain(&columns)
+            .cloned()
+            .collect();
+        Some(IndexNeed {
+            table: rule.root,
+            columns,
+            otherwise: None,
+            conditions: conditions.clone(),
+            null: null.map(|column| column.name.clone()),
+            whole_columns,
+            why,
+        })
+    };
+    let name = &rule.name;
+    match single {
+        Single::Expiry { fallback } => {
+            let why = format!("Rule {name} reads what has expired, oldest first.");
+            let expired = need(&[&rule.end_time], None, why);
+            let fallback = fallback.as_ref().and_then(|fallback| {
+                let why = format!("Rule {name} reads what has no {}.", rule.end_time.name);
+                need(&[fallback], Some(&rule.end_time), why)
+            });
+            expired.into_iter().chain(fallback).collect()
+        }
+        Single::Orphan { .. } => Vec::new(),
+        Single::KeepLast { group, order, .. } => {
+            let along: Vec<&Column> = group.iter().chain(order).collect();
+            let why = format!("Rule {name} reads group by group, the newest row last.");
+            need(&along, None, why).into_iter().collect()
+        }
+    }
+}
+
+/// The conditions that make a row of the root table a root that is final.
+pub fn eligible(rule: &Rule) -> Vec<Condition> {
+    rule.candidates
+        .iter()
+        .chain(&rule.r#final)
+        .cloned()
+        .collect()
+}

@@ -1,0 +1,120 @@
+//! What the small grammars read, name by name with its place.
+
+use toml::Spanned;
+
+use crate::spec::Text;
+
+/// `column [type]`.
+#[derive(Clone, Debug)]
+pub struct ColumnText {
+    /// The column.
+    pub name: Text,
+    /// The type, if one is given.
+    pub kind: Option<Text>,
+}
+
+/// `column [type] -> table.column [unless value] [restrict | set null | cascade | or alone]`, or
+/// `column, column -> table(column, column) [restrict | set null | cascade]`.
+#[derive(Clone, Debug)]
+pub struct EdgeText {
+    /// The child's columns; at least one.
+    pub columns: Vec<ColumnText>,
+    /// The parent.
+    pub table: Text,
+    /// The parent's columns, as many.
+    pub parent_columns: Vec<Text>,
+    /// The value that means "no parent".
+    pub none: Option<Spanned<NoneText>>,
+    /// What becomes of a row when its parent is due.
+    pub action: ActionText,
+    /// Whether it is the parent that names the row, and most rows are named by none.
+    pub alone: bool,
+}
+
+/// `column [type] [else column]`, or `max(table.column [type]) [else column]`.
+#[derive(Clone, Debug)]
+pub struct EndTimeText {
+    /// The table of the column, where it is not the root table: the last of its rows counts.
+    pub table: Option<Text>,
+    /// The column.
+    pub column: ColumnText,
+    /// The column that stands in where it is NULL, of the same type.
+    pub otherwise: Option<Text>,
+}
+
+/// The words at the end of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionText {
+    /// None: the row goes with its parent.
+    Delete,
+    /// `cascade`: likewise, by its foreign key.
+    Cascade,
+    /// `restrict`: it keeps its parent.
+    Restrict,
+    /// `set null`: it lets go of its parent and stays.
+    SetNull,
+}
+
+/// The value after `unless`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoneText {
+    /// A whole number.
+    Integer(i64),
+    /// A text between single quotes.
+    Text(String),
+}
+
+/// `table: parent_column -> child_column`.
+#[derive(Clone, Debug)]
+pub struct LinkText {
+    /// The relation table.
+    pub table: Text,
+    /// Column of the upper member.
+    pub parent: Text,
+    /// Column of the descendant.
+    pub child: Text,
+}
+
+/// `table`, or `table: column, …`.
+#[derive(Clone, Debug)]
+pub struct MemberText {
+    /// The table.
+    pub table: Text,
+    /// The columns that name the root of a row's family.
+    pub columns: Vec<Text>,
+}
+
+/// `table: column`, `table: column -> other_table`, or `table: column -> other_table.other_column`.
+#[derive(Clone, Debug)]
+pub struct OwnText {
+    /// The table.
+    pub table: Text,
+    /// The column that names an instance, or a row of the other table.
+    pub column: Text,
+    /// The other table.
+    pub through: Option<Text>,
+    /// Its column; its key if left out.
+    pub named: Option<Text>,
+}
+
+/// `table: key -> column unit`.
+#[derive(Clone, Debug)]
+pub struct SourceText {
+    /// The table of the definitions.
+    pub table: Text,
+    /// The column that tells its rows apart.
+    pub key: Text,
+    /// The column with the retention.
+    pub column: Text,
+    /// What the column counts.
+    pub unit: Text,
+}
+
+/// A figure of the report.
+#[derive(Clone, Debug)]
+pub enum FigureText {
+    /// One of windrow's own figures.
+    Word(Text),
+    /// `rows of table`.
+    RowsOf(Text),
+}

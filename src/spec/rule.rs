@@ -1,0 +1,364 @@
+//! The rules: who is eligible, when, how much at once.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::duration::PATTERN;
+use super::keep::Keeps;
+use super::stamp::Stamp;
+use super::text::Text;
+use super::values::{Archive, Values};
+
+/// What to purge: a root table, who is eligible, when, how much.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table of a rule's fields")]
+pub struct Rule {
+    /// How rows become due.
+    #[schemars(with = "Strategy")]
+    pub strategy: Option<Spanned<Strategy>>,
+    /// The table of the roots.
+    #[schemars(with = "String")]
+    pub root: Option<Text>,
+    /// Which rows of the root table are roots: `column = value(s)`, or `column = { null = true }` for rows in which it is
+    /// NULL. Every row if left out.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Values>")]
+    pub candidates: BTreeMap<Text, Spanned<Values>>,
+    /// Which rows of the root table are final: `column = value(s)`, or `column = { null = false }` for rows in which it is
+    /// not NULL.
+    #[schemars(with = "BTreeMap<String, Values>", extend("minProperties" = 1))]
+    pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
+    /// When a row of the root table ended: `column [timestamp | timestamptz]`. With `else other_column` that one stands in
+    /// where the first is NULL; where both are, the row is undated. MariaDB has no index for it. `max(table.column)` is the
+    /// time at which the last of its rows of another table was over: unknown while the column is NULL in one of them, or
+    /// where there are none. For PostgreSQL, and only with `start_time`.
+    #[schemars(
+        with = "String",
+        example = &"end_time",
+        example = &"ended_at timestamptz",
+        example = &"ended_at timestamptz else updated_at",
+        example = &"max(step.completed_at) else updated_at"
+    )]
+    pub end_time: Option<Text>,
+    /// When a row of the root table began: `column [timestamp | timestamptz]`. Where `end_time` stands in another table, roots
+    /// are looked for by this; one that began after the cutoff has not ended before it.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"created_at")]
+    pub start_time: Option<Text>,
+    /// What links a member to its descendants: `table: parent_column -> child_column` for a relation table, and
+    /// `root: parent_column -> key` where rows of the root table name the one above them.
+    #[serde(default)]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r":.+->")),
+        example = ["relation: parent_instance_id -> instance_id", "instance: parent_id -> id"]
+    )]
+    pub hierarchy: Vec<Text>,
+    /// What happens to a family that shares a member with another.
+    #[serde(default)]
+    pub shared: Shared,
+    /// Which column says when a row goes (`removal-time`, `expiry`) or how old it is (`age`, `orphan`, `keep-last`):
+    /// `column [timestamp | timestamptz]`.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"removal_time")]
+    pub time: Option<Text>,
+    /// The tables of a rule by removal time, in the order in which their rows go: `table`, or `table: column, …` with the
+    /// columns that name the root of a row's family.
+    #[serde(default)]
+    #[schemars(with = "Vec<String>", example = ["task: root_instance_id", "instance: root_instance_id"])]
+    pub tables: Vec<Text>,
+    /// What one transaction of a rule by removal time takes: whole families, where `tables` says to which one rows belong.
+    #[serde(default)]
+    #[schemars(with = "Unit", extend("default" = "family"))]
+    pub unit: Option<Spanned<Unit>>,
+    /// Foreign keys of other tables; a row that they name stays: `other_table: column -> table`.
+    #[serde(default)]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r":.+->")),
+        example = ["variable: blob_id -> blob"]
+    )]
+    pub references: Vec<Text>,
+    /// When rows go that have no expiry time of their own; left out: never.
+    #[schemars(with = "Fallback")]
+    pub fallback: Option<Spanned<Fallback>>,
+    /// What must exist for a row of an `orphan` rule to stay, from the row on: `column -> table.column [unless value]`, or
+    /// `column, column -> table(column, column)`; each further entry starts at the row that the one before names. Left
+    /// out: the parents of the table.
+    #[serde(default)]
+    #[schemars(
+        with = "Vec<String>",
+        inner(regex(pattern = r"->.+(\..+|\(.+\))")),
+        example = ["asset_id -> asset.id", "name, uri -> asset_active(name, uri)"]
+    )]
+    pub needs: Vec<Text>,
+    /// Orphans go however young they are; for a table that has no time.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub at_once: Option<Spanned<bool>>,
+    /// What stays whatever its age: the newest roots of each group with their families, or the newest rows (`keep-last`).
+    /// Of families, an array of these keeps what any of them keeps.
+    #[serde(default)]
+    #[schemars(with = "Keeps")]
+    pub keep: Option<Spanned<Keeps>>,
+    /// How long ended families are kept.
+    #[schemars(with = "Retention")]
+    pub retention: Option<Spanned<Retention>>,
+    /// How removal times can be set anew, for a rule by removal time.
+    #[schemars(with = "Stamp")]
+    pub stamp: Option<Spanned<Stamp>>,
+    /// How much a run takes at once.
+    #[serde(default)]
+    #[schemars(extend("default" = {}))]
+    pub limits: Limits,
+    /// Files outside the database that deleted rows name.
+    #[serde(default)]
+    pub artifacts: Vec<Artifact>,
+    /// Which rows are copied into archive tables in the transaction that deletes them: `true` for those of every table of
+    /// the rule, or the names of its tables. None if left out.
+    #[serde(default)]
+    #[schemars(with = "Archive")]
+    pub archive: Option<Spanned<Archive>>,
+    /// Whether triggers refuse a row whose parent is gone or going: on every table whose rows go with the families of an
+    /// `end-time` rule. For schemas without foreign keys; it costs a look at the parent for each inserted row.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub orphan_guard: Option<Spanned<bool>>,
+    /// Further names for the figures of the two documents.
+    #[serde(default)]
+    #[schemars(extend("default" = {}))]
+    pub report: Report,
+}
+
+/// How rows become due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Whole families, a retention after their last member ended.
+    EndTime,
+    /// Rows whose stored removal time has come, over several tables.
+    RemovalTime,
+    /// Rows of one table, a retention after their time.
+    Age,
+    /// Rows of one table whose own expiry time has passed.
+    Expiry,
+    /// Rows of one table that name something that is gone.
+    Orphan,
+    /// Rows of one table, but for the newest of each group.
+    KeepLast,
+}
+
+/// What one transaction of a rule by removal time takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// A window of time: every row goes when its own removal time has come, whether or not that of its root has. Cheaper, and
+    /// right only where all rows of a family share one.
+    Window,
+    /// Whole families: they go when the removal time of their root has come, whatever that of their other rows is; no row goes
+    /// whose root is there and stays. What belongs to no family goes by its own time, in windows.
+    #[default]
+    Family,
+}
+
+/// What happens to a family that shares a member with another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shared {
+    /// Families that share a member go together or not at all.
+    #[default]
+    Closed,
+    /// A root's own verdict decides, whoever else links to its members.
+    Literal,
+}
+
+/// How long ended families are kept. Durations are like `30d`, `1d12h` or `P30D`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ default = \"30d\" }`"
+)]
+pub struct Retention {
+    /// Retention where no policy says otherwise.
+    #[schemars(with = "String", regex(pattern = PATTERN), example = &"30d", example = &"P30D")]
+    pub default: Option<Text>,
+    /// No policy, option or call can go under this.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "7d"))]
+    pub minimum: Option<Text>,
+    /// Added to every retention.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "1d"))]
+    pub safety_lag: Option<Text>,
+    /// What a day is, where a retention is counted in days.
+    #[serde(default)]
+    #[schemars(with = "Days", extend("default" = "24h"))]
+    pub days: Option<Spanned<Days>>,
+    /// Column of the root table by which policies are set: `column [type]`, bigint if no type is given. What `from` and
+    /// `by_value` say is by this column, too.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"project_code bigint")]
+    pub per: Option<Text>,
+    /// Only scopes with an enabled policy row are cleaned.
+    #[serde(default)]
+    #[schemars(with = "bool", extend("default" = false))]
+    pub opt_in: Option<Spanned<bool>>,
+    /// A table that says how long what is kept whose `per` names its row: `table: key -> column unit`. NULL there means
+    /// the default, or for ever where there is none.
+    #[serde(default)]
+    #[schemars(
+        with = "String",
+        regex(pattern = r"^.+:.+->.+\s(days|hours|minutes|seconds)\s*$"),
+        example = &"definition: id -> keep_days days"
+    )]
+    pub from: Option<Text>,
+    /// Retention by value of `per`. Another value means the default, or for ever where there is none.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>", extend("minProperties" = 1))]
+    pub by_value: Option<Spanned<BTreeMap<Text, Text>>>,
+}
+
+/// What a day is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Days {
+    /// 24 hours.
+    #[default]
+    #[serde(rename = "24h")]
+    Hours,
+    /// From a time of the clock in the spec's `time_zone` to the same time on the next day of the calendar.
+    #[serde(rename = "calendar")]
+    Calendar,
+}
+
+/// When rows go that have no expiry time of their own.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ time = \"updated_at\", retention = { default = \"30d\" } }`"
+)]
+pub struct Fallback {
+    /// The column from which the retention counts: `column [timestamp | timestamptz]`.
+    #[schemars(with = "String", example = &"updated_at timestamptz")]
+    pub time: Text,
+    /// How long after it; a default of `0d` turns this off, and rows without an expiry time stay.
+    #[schemars(with = "Retention")]
+    pub retention: Option<Spanned<Retention>>,
+}
+
+/// How much a run takes at once.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ batch_families = 200 }`"
+)]
+pub struct Limits {
+    /// Families in one transaction, where they go as such.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 100_000), extend("default" = 200))]
+    pub batch_families: Option<Spanned<i64>>,
+    /// Rows of one table in one transaction, of those that do not go by families. Left out: 5,000, and 20,000 in windows of
+    /// time on PostgreSQL.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 100_000), example = &10_000)]
+    pub batch_rows: Option<Spanned<i64>>,
+    /// Families in one run.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), extend("default" = 10_000))]
+    pub run_families: Option<Spanned<i64>>,
+    /// Rows of one rule after which a run takes no further batch; left out: however many.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000_000_i64), example = &1_000_000)]
+    pub run_rows: Option<Spanned<i64>>,
+    /// How long one run may take.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "30m"))]
+    pub time_budget: Option<Text>,
+    /// How long a statement waits for a lock.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "100ms"))]
+    pub lock_timeout: Option<Text>,
+    /// How often a batch that met a deadlock or a lock timeout is tried again before it is halved.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 0, max = 100), extend("default" = 3))]
+    pub retries: Option<Spanned<i64>>,
+    /// How long a batch should take: its size follows, up to `batch_families` or `batch_rows`. Left out: it does not.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), example = &"500ms")]
+    pub target_batch: Option<Text>,
+    /// Rows per second, on the average of a batch and the rest after it. Left out: as fast as it goes.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &20_000)]
+    pub rate: Option<Spanned<i64>>,
+    /// How long to rest after a batch, in percent of the time that it took.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 0, max = 10_000), extend("default" = 0), example = &100)]
+    pub nice: Option<Spanned<i64>>,
+    /// How far a replica may be behind before a batch waits for it. On MySQL and MariaDB by the spec's `heartbeat`.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), example = &"30s")]
+    pub max_replica_lag: Option<Text>,
+    /// The same in megabytes of WAL, of replicas and of replication slots, on PostgreSQL.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &512)]
+    pub max_replica_wal: Option<Spanned<i64>>,
+    /// How many other sessions may be active before a batch waits.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000), example = &40)]
+    pub max_active_sessions: Option<Spanned<i64>>,
+    /// How many transactions an old snapshot may keep from being cleaned up behind before a batch waits: the age of the
+    /// oldest one on PostgreSQL, the length of the history list on MySQL and MariaDB.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 1, max = 1_000_000_000), example = &1_000_000)]
+    pub max_old_snapshot: Option<Spanned<i64>>,
+    /// Raw SQL: a query of one value; while it is true, or a number above 0, a batch waits. It runs with the rights of the
+    /// owner role, and names tables with their schema.
+    #[serde(default)]
+    #[schemars(with = "String", example = &"SELECT EXISTS (SELECT 1 FROM ops.maintenance WHERE active)")]
+    pub wait_while_sql: Option<Text>,
+    /// How long scheduled runs pause at most after runs that found nothing left: 10 seconds after the first, twice as long
+    /// after each further one. Of several rules the shortest counts; `0s`: they do not pause.
+    #[serde(default)]
+    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = "30m"))]
+    pub back_off_max: Option<Text>,
+    /// How many scheduled runs in a row may end with an error before no further one starts. Of several rules the smallest
+    /// counts; 0: however many.
+    #[serde(default)]
+    #[schemars(with = "i64", range(min = 0, max = 100), extend("default" = 5))]
+    pub suspend_after: Option<Spanned<i64>>,
+}
+
+/// A file that a deleted row names.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table like `{ table = \"job\", path = \"log_path\" }`"
+)]
+pub struct Artifact {
+    /// Table of the rows that name files.
+    #[schemars(with = "String")]
+    pub table: Text,
+    /// Column that names the host; left out: the file is not tied to a host.
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub host: Option<Text>,
+    /// Column that names the path.
+    #[schemars(with = "String")]
+    pub path: Text,
+}
+
+/// Further names for figures, so that a document answers in the words of the managed system.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "the tables `preview` and `run`")]
+pub struct Report {
+    /// Names in the preview document: `name = "figure"`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub preview: BTreeMap<Text, Text>,
+    /// Names in the run document: `name = "figure"`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, String>")]
+    pub run: BTreeMap<Text, Text>,
+}

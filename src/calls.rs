@@ -5,8 +5,11 @@
 
 use crate::dialect::Dialect;
 
+mod list;
 mod mysql;
 mod postgres;
+
+pub use list::List;
 
 /// The calls of one control schema.
 #[derive(Clone, Debug)]
@@ -18,23 +21,6 @@ pub struct Calls {
     name: String,
     /// Name of the lock that a run holds (MySQL, MariaDB).
     lock: String,
-}
-
-/// The tables of the control schema that can be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
-    /// Policies.
-    Policy,
-    /// Holds.
-    Hold,
-    /// Settings: every limit, overridden or not.
-    Setting,
-    /// Every change of a setting.
-    SettingLog,
-    /// When scheduled runs may work.
-    Window,
-    /// Files that wait to be removed.
-    Artifact,
 }
 
 impl Calls {

@@ -5,6 +5,7 @@
 mod batch_too_large;
 mod long_lock_timeout;
 mod no_opt_in;
+mod rule;
 mod several_parents;
 mod short_safety_lag;
 
@@ -12,17 +13,9 @@ pub mod explain;
 
 use crate::diagnostic::{Diagnostic, has_errors};
 use crate::graph::{self, Graph};
-use crate::spec::{self, Spec, Text};
+use crate::spec;
 
-/// A rule of the lint.
-pub struct Rule {
-    /// Code of its findings.
-    pub code: &'static str,
-    /// What it finds, why that matters, and what to do.
-    pub explanation: &'static str,
-    /// Looks for it in a spec whose graph has no errors.
-    check: fn(&Spec, &Graph) -> Vec<Diagnostic>,
-}
+pub use rule::Rule;
 
 /// Every rule.
 pub const RULES: [Rule; 5] = [
@@ -69,18 +62,6 @@ pub fn load(text: &str) -> (Option<Graph>, Vec<Diagnostic>) {
     }
     diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
     (graph, diagnostics)
-}
-
-/// The rules as written beside the rules as resolved; both have the order of the file.
-fn rules<'a>(
-    spec: &'a Spec,
-    graph: &'a Graph,
-) -> impl Iterator<Item = (&'a Text, &'a spec::Rule, &'a graph::Rule)> {
-    let written = spec::in_file_order(&spec.rules);
-    written
-        .into_iter()
-        .zip(&graph.rules)
-        .map(|((name, written), resolved)| (name, written, resolved))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! A row becomes a JSON document column by column: here a boolean is a number, an instant a text without a zone, and
 //! (on MariaDB) JSON a text, and each must come out as on PostgreSQL. JSON_EXTRACT(…, '$') says that a text is JSON.
 
-use super::List;
+use super::list::List;
 
 /// A column of a document, and what its value is.
 type Field = (&'static str, As);

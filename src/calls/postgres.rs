@@ -1,6 +1,6 @@
 //! The texts for PostgreSQL; `{w}` stands for the control schema.
 
-use super::List;
+use super::list::List;
 
 pub(super) fn list(list: List) -> String {
     let (table, order) = match list {

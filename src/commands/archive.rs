@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::{Exit, Session, options, show};
+use super::answer::{Exit, show};
+use super::options::options;
+use super::session::Session;
 use crate::cli::{Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, OnDatabase};
 use crate::failure::Failure;
 use crate::interrupt;

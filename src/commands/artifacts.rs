@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use self::root::Root;
 use self::template::Template;
-use super::{Exit, Session, show};
+use super::answer::{Exit, show};
+use super::session::Session;
 use crate::calls::List;
 use crate::cli::{Artifacts, Drain, WithOutput};
 use crate::interrupt;

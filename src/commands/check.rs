@@ -2,20 +2,23 @@
 
 use serde_json::{Value, json};
 
-use super::{Exit, address, calls, explain_diagnostic, probes, read_spec};
+use super::answer::Exit;
+use super::session::{address, calls};
+use super::specs::read_spec;
 use crate::calls::Calls;
 use crate::cli::{Check, Output};
 use crate::db::{self, Database};
 use crate::failure::{self, Failure};
 use crate::fit::{self, Finding, Severity};
 use crate::graph::Graph;
+use crate::lint;
 use crate::render;
 use crate::ui::{Ui, counted};
 
 /// Checks, or explains a code.
 pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
     if let Some(code) = &args.explain {
-        let Some(text) = fit::explain(code).or_else(|| explain_diagnostic(code)) else {
+        let Some(text) = fit::explain(code).or_else(|| lint::explain::explain(code)) else {
             return Err(Failure::new(format!("there is no code `{code}`"))
                 .hint("a code stands in brackets after `error`, `warning` or `notice`")
                 .into());
@@ -90,7 +93,7 @@ pub(super) fn compare(
     }
     let mut planned = Vec::new();
     let mut denied = Vec::new();
-    for probe in probes(graph, calls.dialect()) {
+    for probe in render::probes(graph, calls.dialect()) {
         match database.query(&calls.explain(&probe.sql), &[]) {
             Ok(plan) => planned.extend(fit::judge_plan(
                 &probe, &plan, &catalog, &findings, threshold,

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use clap::Parser as _;
 
-use super::{Exit, bundle, calls, dispatch, load};
+use super::answer::Exit;
+use super::session::calls;
+use super::specs::load;
 use crate::bundle::Bundle;
-use crate::cli::{Cli, Demo};
-use crate::db::Database;
+use crate::cli::{Cli, Command, Demo};
 use crate::demo::systems::{Decision, System};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::lint;
+use crate::render;
 use crate::sandbox;
 use crate::ui::{Ui, duration};
 
@@ -22,8 +24,18 @@ mod stage;
 
 use stage::Stage;
 
+/// What does a command: the story is told in commands that a user could type.
+type Dispatch = fn(Command, &Ui) -> anyhow::Result<Exit>;
+
+/// Where the story is told, and who does what it says.
+struct Teller<'a> {
+    url: &'a str,
+    dispatch: Dispatch,
+    ui: &'a Ui,
+}
+
 /// Tells the story, or ends it.
-pub(super) fn demo(args: &Demo, ui: &Ui) -> anyhow::Result<Exit> {
+pub(super) fn demo(args: &Demo, dispatch: Dispatch, ui: &Ui) -> anyhow::Result<Exit> {
     let dir = directory();
     if args.down {
         return down(&dir, ui);
@@ -36,7 +48,12 @@ pub(super) fn demo(args: &Demo, ui: &Ui) -> anyhow::Result<Exit> {
     clear(&dir)?;
     let stage = Stage::start(args.system, args.dialect, &dir, ui)?;
     stage.load(args.families.unwrap_or(args.system.families), ui)?;
-    tell(&dir, &stage, ui)?;
+    let teller = Teller {
+        url: &stage.url,
+        dispatch,
+        ui,
+    };
+    tell(&dir, &stage, &teller)?;
     farewell(&stage, started.elapsed(), ui);
     Ok(Exit::Clean)
 }
@@ -94,10 +111,10 @@ fn directory() -> PathBuf {
 }
 
 /// The commands of a first day with windrow.
-fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
+fn tell(dir: &Path, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
     let spec = spec(stage.system, dir)?;
     let spec = spec.as_str();
-    let url = stage.url.as_str();
+    let ui = teller.ui;
     let generated = dir.join("generated").display().to_string();
     // The server's user owns the directory; the files are the user's own.
     let generated = if fs::create_dir_all(&generated).is_ok() {
@@ -106,16 +123,16 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
         "generated".to_owned()
     };
 
-    chapter(ui, "What belongs to what, and in which order it goes");
-    step(ui, &["graph", spec], url)?;
-    chapter(ui, "The SQL: read it before it runs");
-    step(ui, &["generate", spec, "--out", &generated], url)?;
-    chapter(ui, "Install it: nothing is deleted before someone arms it");
+    ui.heading("What belongs to what, and in which order it goes");
+    teller.step(&["graph", spec])?;
+    ui.heading("The SQL: read it before it runs");
+    teller.step(&["generate", spec, "--out", &generated])?;
+    ui.heading("Install it: nothing is deleted before someone arms it");
     ui.command(&format!("windrow install {spec}"));
     let clock = Instant::now();
-    run(&["install", spec], url, &Ui { quiet: true })?;
+    teller.run(&["install", spec], &Ui { quiet: true })?;
     let graph = load(Path::new(spec), &Ui { quiet: true })?;
-    let bundle = bundle(&graph, stage.dialect)?;
+    let bundle = render::bundle(&graph, stage.dialect)?;
     ui.done(
         &format!(
             "control schema, {}, {} routines that explain themselves, roles, an hourly {}",
@@ -131,35 +148,31 @@ fn tell(dir: &Path, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
         ),
         clock.elapsed(),
     );
-    decide(spec, &graph, stage, ui)?;
-    chapter(ui, "Preview: what would go, what stays and why");
-    step(ui, &["preview", spec], url)?;
-    chapter(ui, "Run: whole families, in short transactions");
-    step(ui, &["arm", spec], url)?;
-    step(ui, &["run", spec], url)?;
-    chapter(
-        ui,
-        "Verify: no orphans made, nothing due is left, every routine as generated",
-    );
-    step(ui, &["verify", spec], url)?;
-    chapter(ui, "The ledger remembers");
-    step(ui, &["history", spec], url)?;
-    step(ui, &["status", spec], url)?;
+    decide(spec, &graph, stage, teller)?;
+    ui.heading("Preview: what would go, what stays and why");
+    teller.step(&["preview", spec])?;
+    ui.heading("Run: whole families, in short transactions");
+    teller.step(&["arm", spec])?;
+    teller.step(&["run", spec])?;
+    ui.heading("Verify: no orphans made, nothing due is left, every routine as generated");
+    teller.step(&["verify", spec])?;
+    ui.heading("The ledger remembers");
+    teller.step(&["history", spec])?;
+    teller.step(&["status", spec])?;
     Ok(())
 }
 
 /// What is to be said before the first run.
-fn decide(spec: &str, graph: &Graph, stage: &Stage, ui: &Ui) -> anyhow::Result<()> {
-    let url = stage.url.as_str();
+fn decide(spec: &str, graph: &Graph, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
+    let ui = teller.ui;
     let (table, column, called) = match stage.system.decision {
         Decision::Policies(table, column, called) => (table, column, called),
         Decision::Hold(rule, key) => {
-            chapter(
-                ui,
+            ui.heading(
                 "The engine has written into every row when it goes; a hold keeps a family nevertheless",
             );
             let words = ["--rule", rule, "--key", key, "--reason", "audit"];
-            return step(ui, &[&["hold", "set", spec], &words[..]].concat(), url);
+            return teller.step(&[&["hold", "set", spec], &words[..]].concat());
         }
     };
     let scopes = stage.scopes(table, column)?;
@@ -169,10 +182,9 @@ fn decide(spec: &str, graph: &Graph, stage: &Stage, ui: &Ui) -> anyhow::Result<(
         Some(rule) if graph.rules.len() > 1 => vec!["--rule", &rule.name],
         _ => Vec::new(),
     };
-    chapter(
-        ui,
-        &format!("Nine of ten {called} opt in; the others are never touched"),
-    );
+    ui.heading(&format!(
+        "Nine of ten {called} opt in; the others are never touched"
+    ));
     let quiet = Ui { quiet: true };
     for (index, scope) in scopes
         .iter()
@@ -187,8 +199,8 @@ fn decide(spec: &str, graph: &Graph, stage: &Stage, ui: &Ui) -> anyhow::Result<(
         ]
         .concat();
         match index {
-            0 | 1 => step(ui, &words, url)?,
-            _ => run(&words, url, &quiet)?,
+            0 | 1 => teller.step(&words)?,
+            _ => teller.run(&words, &quiet)?,
         };
     }
     ui.note(&format!(
@@ -211,13 +223,10 @@ fn created(bundle: &Bundle, kinds: &[&str]) -> usize {
 }
 
 fn farewell(stage: &Stage, took: Duration, ui: &Ui) {
-    chapter(
-        ui,
-        &format!(
-            "That was the main job, in {}. The server is yours to explore",
-            duration(took)
-        ),
-    );
+    ui.heading(&format!(
+        "That was the main job, in {}. The server is yours to explore",
+        duration(took)
+    ));
     let commands = [
         ("preview SPEC --output json", "what is left, as a document"),
         ("run SPEC", "a second run deletes nothing"),
@@ -250,37 +259,27 @@ fn spec(system: &System, dir: &Path) -> anyhow::Result<String> {
     Ok(path.display().to_string())
 }
 
-fn chapter(ui: &Ui, title: &str) {
-    ui.heading(title);
-}
+impl Teller<'_> {
+    /// Shows a command as the user would type it, and does it.
+    fn step(&self, words: &[&str]) -> anyhow::Result<()> {
+        self.ui.command(&format!("windrow {}", words.join(" ")));
+        self.run(words, self.ui)
+    }
 
-/// Shows a command as the user would type it, and does it.
-fn step(ui: &Ui, words: &[&str], url: &str) -> anyhow::Result<()> {
-    ui.command(&format!("windrow {}", words.join(" ")));
-    run(words, url, ui)
-}
-
-fn run(words: &[&str], url: &str, ui: &Ui) -> anyhow::Result<()> {
-    let needs_url = !matches!(words[0], "graph" | "generate");
-    let all = ["windrow"]
-        .into_iter()
-        .chain(words.iter().copied())
-        .chain(needs_url.then_some(["--url", url]).into_iter().flatten());
-    let cli = Cli::try_parse_from(all)?;
-    match dispatch(cli.command, ui)? {
-        Exit::Clean => Ok(()),
-        Exit::Found => {
-            ui.warning(&format!("`windrow {}` found something", words.join(" ")));
-            Ok(())
+    fn run(&self, words: &[&str], ui: &Ui) -> anyhow::Result<()> {
+        let needs_url = !matches!(words[0], "graph" | "generate");
+        let url = needs_url.then_some(["--url", self.url]);
+        let all = ["windrow"]
+            .into_iter()
+            .chain(words.iter().copied())
+            .chain(url.into_iter().flatten());
+        let cli = Cli::try_parse_from(all)?;
+        match (self.dispatch)(cli.command, ui)? {
+            Exit::Clean => Ok(()),
+            Exit::Found => {
+                ui.warning(&format!("`windrow {}` found something", words.join(" ")));
+                Ok(())
+            }
         }
     }
-}
-
-fn number(database: &mut dyn Database, sql: &str) -> anyhow::Result<i64> {
-    let rows = database.query(sql, &[])?;
-    Ok(rows
-        .first()
-        .and_then(|row| row.first().cloned().flatten())
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(0))
 }

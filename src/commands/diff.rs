@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::{Exit, Session, bundle, show};
+use super::answer::{Exit, show};
+use super::session::Session;
 use crate::bundle::Bundle;
 use crate::cli::WithOutput;
 use crate::drift::{self, Drift, Kind, State};
@@ -16,7 +17,7 @@ use crate::ui::{Ui, counted};
 pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
     let dialect = session.server.dialect;
-    let bundle = bundle(&session.graph, dialect)?;
+    let bundle = render::bundle(&session.graph, dialect)?;
     let control = render::control_name(&session.graph);
     let installed = session.calls.installed();
     if session

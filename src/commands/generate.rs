@@ -2,7 +2,8 @@
 
 use similar::TextDiff;
 
-use super::{Exit, load};
+use super::answer::Exit;
+use super::specs::load;
 use crate::bundle::Stale;
 use crate::cli::Generate;
 use crate::failure::Failure;

@@ -1,8 +1,10 @@
 //! `graph` and `schema`: what a spec means, and what it may say.
 
-use super::{Exit, load};
+use super::answer::Exit;
+use super::specs::load;
 use crate::cli::{Format, Graph};
 use crate::draw;
+use crate::spec;
 use crate::ui::Ui;
 
 /// Draws a spec.
@@ -19,6 +21,6 @@ pub(super) fn graph(args: &Graph, ui: &Ui) -> anyhow::Result<Exit> {
 
 /// Prints the JSON Schema.
 pub(super) fn schema(ui: &Ui) -> anyhow::Result<Exit> {
-    ui.data(&super::schema()?);
+    ui.data(&spec::json_schema());
     Ok(Exit::Clean)
 }

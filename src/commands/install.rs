@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
+use super::answer::Exit;
 use super::check::{compare, record, stops, summary};
-use super::{Exit, Session, bundle, overlap};
+use super::overlap;
+use super::session::Session;
 use crate::bundle::{Bundle, File, Statement};
 use crate::cli::Install;
 use crate::db::Server;
@@ -18,7 +20,7 @@ use crate::ui::Ui;
 /// Applies the bundle.
 pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let bundle = bundle(&session.graph, session.server.dialect)?;
+    let bundle = render::bundle(&session.graph, session.server.dialect)?;
     let files = chosen(&bundle.files, &args.skip)?;
     fit_server(&session.server)?;
     interrupt::cancels(session.database.cancel())?;

@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::{Exit, Session, calls, load, options, overlap, show};
+use super::answer::{Exit, show};
+use super::options::options;
+use super::overlap;
+use super::session::{Session, calls};
+use super::specs::load;
 use crate::calls::{Calls, List};
 use crate::cli::{Arm, Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
 use crate::failure::Failure;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Session;
+use super::session::Session;
 use crate::graph::Graph;
 use crate::render;
 

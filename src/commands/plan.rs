@@ -1,11 +1,11 @@
 //! `plan`: what a backlog asks for, before the first run: how much, how long, how many nights, and what ends them.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Exit, Session, show};
+use super::answer::{Exit, show};
+use super::session::Session;
 use crate::calls::List;
 use crate::catalog::Catalog;
 use crate::cli::Plan;
@@ -18,7 +18,6 @@ use crate::interrupt;
 use crate::plan;
 use crate::render;
 use crate::report;
-use crate::spec::duration;
 use crate::ui::Ui;
 
 mod backlog;
@@ -364,12 +363,4 @@ fn openings(session: &mut Session) -> anyhow::Result<(Vec<Opening>, Vec<Value>)>
         written.push(window["written"].clone());
     }
     Ok((openings, written))
-}
-
-/// How long one question to the database may take.
-fn patience(args: &Plan) -> anyhow::Result<Duration> {
-    match duration::parse(&args.timeout) {
-        Ok(milliseconds) => Ok(Duration::from_millis(milliseconds.unsigned_abs())),
-        Err(problem) => Err(Failure::new(problem.message).hint(problem.help).into()),
-    }
 }

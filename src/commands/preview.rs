@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Exit, Session, selection, show};
+use super::answer::{Exit, show};
+use super::options::selection;
+use super::session::Session;
 use crate::cli::Preview;
 use crate::report;
 use crate::ui::Ui;

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Exit, Session, document, selection, show};
+use super::answer::{Exit, show};
+use super::options::{options, selection};
+use super::session::{Session, document};
 use crate::calls::Calls;
 use crate::cli::{Base, Output, Purge, Run, Stamp};
 use crate::db::{self, Database};
@@ -56,7 +58,7 @@ pub(super) fn run(args: &Run, ui: &Ui) -> anyhow::Result<Exit> {
 /// Deletes named families.
 pub(super) fn purge(args: &Purge, ui: &Ui) -> anyhow::Result<Exit> {
     let session = Session::open(&args.with.on, ui)?;
-    let options = super::options([
+    let options = options([
         ("rule", args.rule.clone().map(Value::from)),
         ("key", Some(Value::from(args.keys.clone()))),
     ]);
@@ -89,7 +91,7 @@ pub(super) fn stamp(args: &Stamp, ui: &Ui) -> anyhow::Result<Exit> {
         Base::Start => "start".into(),
     });
     let keys = (!args.keys.is_empty()).then(|| Value::from(args.keys.clone()));
-    let options = super::options([
+    let options = options([
         ("rule", text(&args.rule)),
         ("of", text(&args.of)),
         ("to", text(&args.to)),

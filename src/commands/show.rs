@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{Exit, Session, overlap, show};
+use super::answer::{Exit, show};
+use super::overlap;
+use super::session::Session;
 use crate::cli::{History, WithOutput};
 use crate::report;
 use crate::ui::Ui;

@@ -2,17 +2,19 @@
 
 use std::time::Instant;
 
-use super::{Exit, Session, bundle};
+use super::answer::Exit;
+use super::session::Session;
 use crate::bundle::Statement;
 use crate::cli::Uninstall;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::render;
 use crate::ui::Ui;
 
 /// Lists or drops what install made.
 pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
-    let bundle = bundle(&session.graph, session.server.dialect)?;
+    let bundle = render::bundle(&session.graph, session.server.dialect)?;
     let file = bundle.files.iter().find(|file| {
         file.path
             .rsplit('/')

@@ -12,8 +12,10 @@ use mysql::{
     Value,
 };
 
+use super::cells::{number, text};
+use super::csv;
+use super::session::{Cancel, Database, Row, Server, not_written};
 use super::url::{Host, ServerKey, SslMode, Url};
-use super::{Cancel, Database, Row, Server, csv, not_written};
 use crate::bundle::Statement;
 use crate::catalog::Catalog;
 use crate::dialect::Dialect;
@@ -582,18 +584,6 @@ fn hint(number: u16, message: &str) -> Option<&'static str> {
         }
         _ => return None,
     })
-}
-
-fn text(row: &Row, at: usize) -> String {
-    row.get(at).cloned().flatten().unwrap_or_default()
-}
-
-fn number(row: &Row, at: usize) -> i64 {
-    text(row, at).parse().unwrap_or_default()
-}
-
-fn truth(row: &Row, at: usize) -> bool {
-    text(row, at) == "1"
 }
 
 #[cfg(test)]

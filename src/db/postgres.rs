@@ -1,6 +1,5 @@
 //! PostgreSQL through the blocking driver; the only file that knows the driver and the TLS library.
 
-use std::collections::BTreeMap;
 use std::env;
 use std::error::Error as _;
 use std::fs;
@@ -16,13 +15,16 @@ use postgres::types::{FromSql, Type};
 use postgres::{Client, Config, NoTls};
 use postgres_native_tls::MakeTlsConnector;
 
+use super::cells::{number, text};
 use super::csv::Lines;
+use super::session::{Cancel, Database, Row, Server, not_written};
 use super::url::{SslMode, Url};
-use super::{Cancel, Database, Row, Server, not_written};
 use crate::bundle::Statement;
-use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
+use crate::catalog::Catalog;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+
+mod read;
 
 /// Opens a session.
 pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
@@ -91,7 +93,7 @@ impl Database for Postgres {
         Ok(Server {
             dialect: Dialect::Postgres,
             version_num: number(&row, 0) as u32,
-            in_recovery: truth(&row, 1),
+            in_recovery: read::truth(&row, 1),
             read_only: text(&row, 2) == "on",
         })
     }
@@ -170,7 +172,7 @@ impl Database for Postgres {
     }
 
     fn catalog(&mut self, schema: &str) -> anyhow::Result<Catalog> {
-        read_catalog(self, schema)
+        read::catalog(self, schema)
     }
 
     fn session(&mut self) -> anyhow::Result<i64> {
@@ -463,198 +465,6 @@ fn cause(error: &postgres::Error) -> String {
         source = inner.source();
     }
     reason
-}
-
-fn read_catalog(database: &mut Postgres, schema: &str) -> anyhow::Result<Catalog> {
-    let server = database.server()?;
-    let exists = database.query(
-        "SELECT 1 FROM pg_namespace WHERE nspname = $1",
-        &[Some(schema)],
-    )?;
-    let extensions = database.query(
-        "SELECT extname::text FROM pg_extension ORDER BY extname",
-        &[],
-    )?;
-    let mut tables: BTreeMap<String, CatalogTable> = BTreeMap::new();
-    for row in database.query(TABLES, &[Some(schema)])? {
-        let table = CatalogTable {
-            partitioned: truth(&row, 1),
-            partition_of: row.get(2).cloned().flatten(),
-            row_security: truth(&row, 3),
-            estimated_rows: number(&row, 4),
-            owner: text(&row, 5),
-            row_bytes: number(&row, 6),
-            table_bytes: number(&row, 7),
-            index_bytes: number(&row, 8),
-            rules: list(&row, 9),
-            children: list(&row, 10),
-            ..CatalogTable::default()
-        };
-        tables.insert(text(&row, 0), table);
-    }
-    for row in database.query(COLUMNS, &[Some(schema)])? {
-        if let Some(table) = tables.get_mut(&text(&row, 0)) {
-            table.columns.push(CatalogColumn {
-                name: text(&row, 1),
-                kind: text(&row, 2),
-                nullable: truth(&row, 3),
-                default: row.get(4).cloned().flatten(),
-                identity: truth(&row, 5),
-                generated: truth(&row, 6),
-                collation: row.get(7).cloned().flatten(),
-                nondeterministic: truth(&row, 8),
-                ..CatalogColumn::default()
-            });
-        }
-    }
-    for row in database.query(INDEXES, &[Some(schema)])? {
-        if let Some(table) = tables.get_mut(&text(&row, 0)) {
-            let index = CatalogIndex {
-                name: text(&row, 1),
-                keys: list(&row, 2),
-                unique: truth(&row, 3),
-                valid: truth(&row, 5),
-                ready: truth(&row, 6),
-                predicate: row.get(7).cloned().flatten(),
-                definition: text(&row, 8),
-            };
-            if truth(&row, 4) {
-                table.primary_key.clone_from(&index.keys);
-            }
-            table.indexes.push(index);
-        }
-    }
-    for row in database.query(FOREIGN_KEYS, &[Some(schema)])? {
-        let key = ForeignKey {
-            name: text(&row, 0),
-            table: text(&row, 1),
-            columns: list(&row, 2),
-            target: text(&row, 3),
-            target_columns: list(&row, 4),
-            on_delete: text(&row, 5),
-        };
-        let own = |name: &str| {
-            name.strip_prefix(schema)?
-                .strip_prefix('.')
-                .map(str::to_owned)
-        };
-        if let Some(table) = own(&key.table).and_then(|name| tables.get_mut(&name)) {
-            table.foreign_keys.push(key.clone());
-        }
-        if let Some(table) = own(&key.target).and_then(|name| tables.get_mut(&name)) {
-            table.referenced_by.push(key);
-        }
-    }
-    for row in database.query(TRIGGERS, &[Some(schema)])? {
-        if let Some(table) = tables.get_mut(&text(&row, 0)) {
-            table.triggers.push(Trigger {
-                name: text(&row, 1),
-                enabled: truth(&row, 2),
-                on_delete: truth(&row, 3),
-            });
-        }
-    }
-    Ok(Catalog {
-        dialect: Dialect::Postgres,
-        version_num: server.version_num,
-        in_recovery: server.in_recovery,
-        read_only: server.read_only,
-        schema: schema.to_owned(),
-        schema_exists: !exists.is_empty(),
-        extensions: extensions.into_iter().map(|row| text(&row, 0)).collect(),
-        tables,
-        ..Catalog::default()
-    })
-}
-
-// Sizes as VACUUM and ANALYZE last saw them: to measure them would wait for whoever alters a table.
-const TABLES: &str = "
-    SELECT c.relname, c.relkind = 'p',
-           (SELECT p.relname FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent
-             WHERE i.inhrelid = c.oid AND c.relispartition),
-           c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_get_userbyid(c.relowner),
-           c.relpages * b.size, (c.relpages + coalesce((SELECT t.relpages FROM pg_class t WHERE t.oid = c.reltoastrelid), 0)) * b.size,
-           (SELECT coalesce(sum(x.relpages), 0)::bigint FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid) * b.size,
-           (SELECT json_agg(r.rulename ORDER BY r.rulename) FROM pg_rewrite r
-             WHERE r.ev_class = c.oid AND r.ev_type = '4' AND r.ev_enabled IN ('O', 'A'))::text,
-           (SELECT json_agg(CASE WHEN cn.nspname = $1 THEN h.relname::text ELSE cn.nspname || '.' || h.relname END ORDER BY cn.nspname, h.relname)
-              FROM pg_inherits i JOIN pg_class h ON h.oid = i.inhrelid JOIN pg_namespace cn ON cn.oid = h.relnamespace
-             WHERE i.inhparent = c.oid AND c.relkind = 'r')::text
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    CROSS JOIN (SELECT current_setting('block_size')::bigint) AS b(size)
-    WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
-    ORDER BY c.relname";
-
-const COLUMNS: &str = "
-    SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), NOT a.attnotnull,
-           pg_get_expr(d.adbin, d.adrelid), a.attidentity <> '', a.attgenerated <> '',
-           o.collname, coalesce(NOT o.collisdeterministic, false)
-    FROM pg_class c
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-    LEFT JOIN pg_collation o ON o.oid = a.attcollation
-    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
-    WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
-    ORDER BY c.relname, a.attnum";
-
-// A plain column is given by its bare name, an expression by its text.
-const INDEXES: &str = "
-    SELECT c.relname, x.relname,
-           (SELECT json_agg(coalesce(a.attname::text, pg_get_indexdef(i.indexrelid, k.n::int, true)) ORDER BY k.n)
-              FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k (attnum, n)
-              LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum AND k.attnum > 0
-             WHERE k.n <= i.indnkeyatts)::text,
-           i.indisunique, i.indisprimary, i.indisvalid, i.indisready,
-           pg_get_expr(i.indpred, i.indrelid, true), pg_get_indexdef(i.indexrelid)
-    FROM pg_index i
-    JOIN pg_class c ON c.oid = i.indrelid
-    JOIN pg_class x ON x.oid = i.indexrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
-    ORDER BY c.relname, x.relname";
-
-// A partition counts as its table, on both ends. The columns of SET NULL (...) came with PostgreSQL 15.
-const FOREIGN_KEYS: &str = "
-    SELECT k.conname, tn.nspname || '.' || t.relname,
-           (SELECT json_agg(a.attname ORDER BY u.n) FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, n)
-              JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum)::text,
-           fn.nspname || '.' || f.relname,
-           (SELECT json_agg(a.attname ORDER BY u.n) FROM unnest(k.confkey) WITH ORDINALITY AS u (attnum, n)
-              JOIN pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.attnum)::text,
-           CASE k.confdeltype WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL'
-                              WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END
-           || coalesce((SELECT ' (' || string_agg(a.attname, ', ' ORDER BY a.attname) || ')' FROM pg_attribute a
-                         WHERE a.attrelid = k.conrelid AND to_jsonb(k) -> 'confdelsetcols' @> to_jsonb(a.attnum)), '')
-    FROM pg_constraint k
-    JOIN pg_class t ON t.oid = coalesce(pg_partition_root(k.conrelid), k.conrelid)
-    JOIN pg_namespace tn ON tn.oid = t.relnamespace
-    JOIN pg_class f ON f.oid = coalesce(pg_partition_root(k.confrelid), k.confrelid)
-    JOIN pg_namespace fn ON fn.oid = f.relnamespace
-    WHERE k.contype = 'f' AND k.conparentid = 0 AND $1 IN (tn.nspname, fn.nspname)
-    ORDER BY 2, 1";
-
-const TRIGGERS: &str = "
-    SELECT c.relname, t.tgname, t.tgenabled IN ('O', 'A'), (t.tgtype & 8) <> 0
-    FROM pg_trigger t
-    JOIN pg_class c ON c.oid = t.tgrelid
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = $1 AND NOT t.tgisinternal
-    ORDER BY c.relname, t.tgname";
-
-fn text(row: &Row, at: usize) -> String {
-    row.get(at).cloned().flatten().unwrap_or_default()
-}
-
-fn number(row: &Row, at: usize) -> i64 {
-    text(row, at).parse().unwrap_or_default()
-}
-
-fn truth(row: &Row, at: usize) -> bool {
-    matches!(text(row, at).as_str(), "true" | "on")
-}
-
-fn list(row: &Row, at: usize) -> Vec<String> {
-    serde_json::from_str(&text(row, at)).unwrap_or_default()
 }
 
 #[cfg(test)]

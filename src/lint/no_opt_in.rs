@@ -1,6 +1,6 @@
+use super::rule::{Rule, rules};
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
-use crate::lint::{Rule, rules};
 use crate::spec::Spec;
 
 pub(super) const RULE: Rule = Rule {

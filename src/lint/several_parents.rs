@@ -1,6 +1,6 @@
+use super::rule::Rule;
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, TableId};
-use crate::lint::Rule;
 use crate::spec::Spec;
 
 pub(super) const RULE: Rule = Rule {

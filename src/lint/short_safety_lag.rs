@@ -2,9 +2,9 @@ use jiff::Timestamp;
 use jiff::tz::{Dst, TimeZoneDatabase};
 use toml::Spanned;
 
+use super::rule::{Rule, rules};
 use crate::diagnostic::Diagnostic;
 use crate::graph::{Graph, Kind, Single};
-use crate::lint::{Rule, rules};
 use crate::spec::Spec;
 
 pub(super) const RULE: Rule = Rule {

@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, anyhow, ensure};
 use url::Url;
 
-use super::{Instance, Kind, cache_dirs, path_dirs, spawn_watchdog};
+use super::instance::{Instance, cache_dirs, path_dirs, spawn_watchdog};
+use super::kind::Kind;
 
 pub(super) static KIND: Kind = Kind {
     title: "the server",
@@ -24,7 +25,7 @@ pub(super) static KIND: Kind = Kind {
     abort: "KILL",
     accounts: &["mysql"],
     port_taken: "Address already in use",
-    is_ready: |instance| instance.read_log().contains(": ready for connections"),
+    is_ready: |_, _, log| log.contains(": ready for connections"),
 };
 
 /// Data directories to copy, by the server program that made them. A static is never dropped: its watchdog removes

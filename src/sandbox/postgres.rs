@@ -9,7 +9,8 @@ use std::process::Command;
 use anyhow::{Context, Result, anyhow, ensure};
 use url::Url;
 
-use super::{Instance, Kind, cache_dirs, path_dirs};
+use super::instance::{Instance, cache_dirs, path_dirs};
+use super::kind::Kind;
 
 pub(super) static KIND: Kind = Kind {
     title: "PostgreSQL",
@@ -22,9 +23,7 @@ pub(super) static KIND: Kind = Kind {
     abort: "QUIT",
     accounts: &["postgres"],
     port_taken: "could not bind IPv4 address",
-    is_ready: |instance| {
-        LockFile::read(&instance.data()).is_some_and(|lock| lock.pid == instance.pid && lock.ready)
-    },
+    is_ready: |data, pid, _| LockFile::read(data).is_some_and(|lock| lock.pid == pid && lock.ready),
 };
 
 /// What a sandbox should be like.

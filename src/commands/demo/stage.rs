@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::{chapter, number};
 use crate::db::{self, Database};
 use crate::demo::systems::System;
 use crate::dialect::Dialect;
@@ -32,17 +31,14 @@ impl Stage {
     ) -> anyhow::Result<Self> {
         // On MySQL and MariaDB the spec names the application's database.
         let application = system.database;
-        chapter(
-            ui,
-            &format!(
-                "A throw-away {} with {}",
-                dialect.facts().title,
-                match dialect {
-                    Dialect::Postgres => "pg_cron",
-                    Dialect::Mysql | Dialect::Mariadb => "its event scheduler and a binary log",
-                }
-            ),
-        );
+        ui.heading(&format!(
+            "A throw-away {} with {}",
+            dialect.facts().title,
+            match dialect {
+                Dialect::Postgres => "pg_cron",
+                Dialect::Mysql | Dialect::Mariadb => "its event scheduler and a binary log",
+            }
+        ));
         let clock = Instant::now();
         let (port, everything, stage) = match dialect {
             Dialect::Postgres => {
@@ -105,13 +101,10 @@ impl Stage {
 
     /// Loads the real schema and a history with everything that makes a clean-up hard.
     pub(super) fn load(&self, families: u32, ui: &Ui) -> anyhow::Result<()> {
-        chapter(
-            ui,
-            &format!(
-                "{}: the real schema, half a year of history",
-                self.system.title
-            ),
-        );
+        ui.heading(&format!(
+            "{}: the real schema, half a year of history",
+            self.system.title
+        ));
         let mut database = db::connect(&self.url.parse()?)?;
         let database = database.as_mut();
         let scripts = self.system.scripts(self.dialect);
@@ -222,4 +215,13 @@ fn column(database: &mut dyn Database, sql: &str) -> anyhow::Result<Vec<String>>
         .into_iter()
         .filter_map(|row| row.into_iter().next().flatten())
         .collect())
+}
+
+fn number(database: &mut dyn Database, sql: &str) -> anyhow::Result<i64> {
+    let rows = database.query(sql, &[])?;
+    Ok(rows
+        .first()
+        .and_then(|row| row.first().cloned().flatten())
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0))
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::patience;
 use crate::cli::Plan;
-use crate::commands::Session;
+use crate::commands::session::Session;
+use crate::failure::Failure;
 use crate::forecast::{self, Slice};
 use crate::graph::Rule;
 use crate::interrupt;
+use crate::spec::duration;
 
 /// Into how many parts what is due is cut, to look at a slice of each.
 const PARTS: i64 = 10;
@@ -276,4 +277,12 @@ fn ask(
 
 fn figure(document: &Value, name: &str) -> f64 {
     document[name].as_f64().unwrap_or(0.0)
+}
+
+/// How long one question to the database may take.
+fn patience(args: &Plan) -> anyhow::Result<Duration> {
+    match duration::parse(&args.timeout) {
+        Ok(milliseconds) => Ok(Duration::from_millis(milliseconds.unsigned_abs())),
+        Err(problem) => Err(Failure::new(problem.message).hint(problem.help).into()),
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, CatalogTable};
-use crate::commands::Session;
+use crate::commands::session::Session;
 use crate::dialect::Dialect;
 use crate::failure;
 use crate::forecast::{Image, binlog_row, fixed_width, index_entry, wal};

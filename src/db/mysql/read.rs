@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Mysql, number, text, truth};
 use crate::catalog::{Catalog, CatalogColumn, CatalogIndex, CatalogTable, ForeignKey, Trigger};
-use crate::db::Database as _;
+use crate::db::cells::{number, text};
+use crate::db::session::{Database, Row};
 use crate::dialect::Dialect;
 
-pub(super) fn catalog(database: &mut Mysql, schema: &str) -> anyhow::Result<Catalog> {
+pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Result<Catalog> {
     let server = database.server()?;
     if server.dialect == Dialect::Mysql {
         // Else the estimates are up to a day old.
@@ -197,3 +197,7 @@ const TRIGGERS: &str = "
     FROM information_schema.TRIGGERS
     WHERE EVENT_OBJECT_SCHEMA = ?
     ORDER BY EVENT_OBJECT_TABLE, TRIGGER_NAME";
+
+fn truth(row: &Row, at: usize) -> bool {
+    text(row, at) == "1"
+}

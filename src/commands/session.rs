@@ -1,0 +1,138 @@
+//! A session on the database where a spec is installed, or will be, and what it answers.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::specs::load;
+use crate::calls::Calls;
+use crate::cli::OnDatabase;
+use crate::db::url::{RawUrl, Url};
+use crate::db::{self, Database, Server};
+use crate::dialect::Dialect;
+use crate::failure::Failure;
+use crate::graph::Graph;
+use crate::render;
+use crate::ui::Ui;
+
+/// The calls of the control schema of a spec, on a server that it is for.
+pub(super) fn calls(graph: &Graph, dialect: Dialect) -> anyhow::Result<Calls> {
+    if !graph.dialects.contains(&dialect) {
+        let titles: Vec<&str> = graph
+            .dialects
+            .iter()
+            .map(|dialect| dialect.facts().title)
+            .collect();
+        let server = dialect.facts().title;
+        return Err(Failure::new(format!(
+            "the spec `{}` is for {}, and this server is {server}",
+            graph.name,
+            titles.join(" and ")
+        ))
+        .hint("give the address of another server, or list this one under `dialects` in the spec")
+        .into());
+    }
+    let name = render::control_name(graph);
+    Ok(Calls::new(dialect, &name, &render::run_lock(&name)))
+}
+
+/// A spec and a session on the database where it is installed, or will be.
+pub(super) struct Session {
+    pub(super) graph: Graph,
+    pub(super) server: Server,
+    pub(super) calls: Calls,
+    pub(super) url: Url,
+    pub(super) database: Box<dyn Database>,
+}
+
+impl Session {
+    pub(super) fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
+        let graph = load(&on.spec, ui)?;
+        let url = address(on.url.as_ref(), on.password_file.as_deref())?;
+        let mut database = db::connect(&url)?;
+        // What the address says of MySQL and MariaDB does not count: the server knows which it is.
+        let server = database.server()?;
+        let calls = calls(&graph, server.dialect)?;
+        Ok(Session {
+            graph,
+            server,
+            calls,
+            url,
+            database,
+        })
+    }
+
+    /// One JSON document that a statement answers.
+    pub(super) fn document(
+        &mut self,
+        sql: &str,
+        parameters: &[Option<&str>],
+    ) -> anyhow::Result<Value> {
+        let rows = self.database.query(sql, parameters)?;
+        document(rows)
+    }
+
+    /// A list of JSON documents, one in each row that a statement answers.
+    pub(super) fn documents(
+        &mut self,
+        sql: &str,
+        parameters: &[Option<&str>],
+    ) -> anyhow::Result<Value> {
+        let rows = self.database.query(sql, parameters)?;
+        rows.into_iter().map(|row| document(vec![row])).collect()
+    }
+
+    /// Calls a routine of the control schema with an option document.
+    pub(super) fn ask(&mut self, routine: &str, options: &Value) -> anyhow::Result<Value> {
+        let sql = self.calls.ask(routine);
+        self.document(&sql, &[Some(&options.to_string())])
+    }
+}
+
+/// The first value of the first row as JSON; null where there is none.
+pub(super) fn document(rows: Vec<db::Row>) -> anyhow::Result<Value> {
+    let Some(text) = rows
+        .into_iter()
+        .next()
+        .and_then(|row| row.into_iter().next())
+        .flatten()
+    else {
+        return Ok(Value::Null);
+    };
+    // A function that answers nothing answers ''.
+    if text.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::new("the database's answer is not JSON")
+            .caused_by(error)
+            .into()
+    })
+}
+
+/// The address, with a password from where there is one: the address itself, the file, PGPASSWORD or MYSQL_PWD.
+pub(super) fn address(url: Option<&RawUrl>, password_file: Option<&Path>) -> anyhow::Result<Url> {
+    let Some(url) = url.filter(|url| !url.is_empty()) else {
+        return Err(Failure::new("no database is given")
+            .hint("add `--url postgres://user@host/database` or `--url mysql://user@host/`, or set WINDROW_URL")
+            .into());
+    };
+    let mut url = url.parse()?;
+    if let Some(file) = password_file {
+        let text = fs::read_to_string(file).map_err(|error| {
+            Failure::new(format!(
+                "cannot read the password file `{}`",
+                file.display()
+            ))
+            .caused_by(error)
+        })?;
+        url = url.or_password(text.lines().next().map(str::to_owned));
+    }
+    let variable = url.scheme.password_variable();
+    Ok(url.or_password(
+        std::env::var(variable)
+            .ok()
+            .filter(|password| !password.is_empty()),
+    ))
+}

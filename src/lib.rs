@@ -7,6 +7,7 @@
 //! cli ─▶ commands ─────────────(use everything)───┘   ui ◀─ commands, main
 //! ```
 
+pub mod answers;
 pub mod bundle;
 pub mod calls;
 pub mod catalog;

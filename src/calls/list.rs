@@ -16,3 +16,17 @@ pub enum List {
     /// Files that wait to be removed.
     Artifact,
 }
+
+impl List {
+    /// What it is a list of.
+    pub fn title(self) -> &'static str {
+        match self {
+            List::Policy => "policies",
+            List::Hold => "holds",
+            List::Setting => "settings",
+            List::SettingLog => "changes of settings",
+            List::Window => "windows",
+            List::Artifact => "artifacts",
+        }
+    }
+}

@@ -14,10 +14,10 @@ pub enum Exit {
     Found,
 }
 
-/// Shows a document in the form that was asked for.
-pub(super) fn show(ui: &Ui, output: Output, document: &Value, text: impl FnOnce(&Value) -> String) {
+/// Shows a document in the form that was asked for; `text` tells it to people.
+pub(super) fn show(ui: &Ui, output: Output, document: &Value, text: impl FnOnce() -> String) {
     match output {
         Output::Json => ui.json(document),
-        Output::Text => ui.data(&text(document)),
+        Output::Text => ui.data(&text()),
     }
 }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::answer::{Exit, show};
 use super::options::options;
 use super::session::Session;
+use crate::answers::{self, Archived, ArchivedRun, Restored};
 use crate::cli::{Archive, ArchiveDrop, ArchiveExport, ArchiveList, ArchiveRestore, OnDatabase};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -31,7 +32,9 @@ fn list(args: &ArchiveList, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = open(&args.with.on, ui)?;
     let chosen = options([("run", args.run.map(Value::from))]);
     let document = session.ask("archive_list", &chosen.into())?;
-    show(ui, args.with.output, &document, runs);
+    let archived: Archived = answers::read("archive_list", &document)?;
+    let text = runs(&archived)?;
+    show(ui, args.with.output, &document, || text);
     Ok(Exit::Clean)
 }
 
@@ -43,8 +46,10 @@ fn drop(args: &ArchiveDrop, ui: &Ui) -> anyhow::Result<Exit> {
         ("dry_run", Some((!args.yes).into())),
     ]);
     let document = perform(&mut session, "archive_drop", chosen)?;
-    show(ui, args.with.output, &document, runs);
-    let rows = counted(document["rows"].as_i64().unwrap_or_default(), "row", "rows");
+    let archived: Archived = answers::read("archive_drop", &document)?;
+    let text = runs(&archived)?;
+    show(ui, args.with.output, &document, || text);
+    let rows = counted(archived.rows, "row", "rows");
     match args.yes {
         true => ui.note(&format!("dropped {rows} from the archive in {}", session.url)),
         false => ui.hint(&format!(
@@ -68,39 +73,40 @@ fn restore(args: &ArchiveRestore, ui: &Ui) -> anyhow::Result<Exit> {
     let document = session
         .ask("archive_restore", &chosen.into())
         .map_err(|error| interrupt::explain(error, "archive_restore"))?;
-    show(ui, args.with.output, &document, restored);
-    let number = |field: &str| document[field].as_i64().unwrap_or_default();
+    let back: Restored = answers::read("archive_restore", &document)?;
+    let text = restored(&back)?;
+    show(ui, args.with.output, &document, || text);
     ui.note(&format!(
         "restored {} of run {} in {}; {} placed, so that no run deletes them again",
-        counted(number("rows"), "row", "rows"),
+        counted(back.rows, "row", "rows"),
         args.run,
         session.url,
-        counted(number("holds"), "hold was", "holds were"),
+        counted(back.holds, "hold was", "holds were"),
     ));
-    if number("not_held") > 0 {
+    if back.not_held > 0 {
         ui.warning(&format!(
             "{} of no family cannot be held, and the next run may delete them again",
-            counted(number("not_held"), "row", "rows")
+            counted(back.not_held, "row", "rows")
         ));
     }
-    let missing = document["not_archived"].as_array().into_iter().flatten();
-    let missing: Vec<&str> = missing.filter_map(Value::as_str).collect();
-    if !missing.is_empty() {
+    if !back.not_archived.is_empty() {
         ui.warning(&format!(
             "these tables are not archived, and their rows are gone: {}",
-            missing.join(", ")
+            back.not_archived.join(", ")
         ));
     }
     Ok(Exit::Clean)
 }
 
 /// What came back, by table.
-fn restored(document: &Value) -> String {
-    let tables = document["tables"].as_object().into_iter().flatten();
-    let rows: Vec<Value> = tables
+fn restored(back: &Restored) -> Result<String, Failure> {
+    let rows: Vec<Value> = back
+        .tables
+        .iter()
+        .flat_map(|tables| &tables.0)
         .map(|(table, rows)| json!({"table": table, "rows": rows}))
         .collect();
-    report::rows(&rows.into(), &[("table", "table"), ("rows", "rows")])
+    report::rows("tables", &rows, &[("table", "table"), ("rows", "rows")])
 }
 
 fn export(args: &ArchiveExport, ui: &Ui) -> anyhow::Result<Exit> {
@@ -260,25 +266,25 @@ fn perform(
 }
 
 /// The runs of a document as a table.
-fn runs(document: &Value) -> String {
-    let list = document["runs"].as_array().into_iter().flatten();
-    let rows: Vec<Value> = list
+fn runs(archived: &Archived) -> Result<String, Failure> {
+    let tables = |run: &ArchivedRun| {
+        let tables = run.tables.iter().flat_map(|tables| &tables.0);
+        let tables = tables.map(|(name, rows)| format!("{name} {}", count(*rows)));
+        tables.collect::<Vec<_>>().join(", ")
+    };
+    let rows: Vec<Value> = archived
+        .runs
+        .iter()
         .map(|run| {
-            let tables = run["tables"].as_object().into_iter().flatten();
-            let tables: Vec<String> = tables
-                .map(|(name, rows)| format!("{name} {}", count(rows.as_i64().unwrap_or_default())))
-                .collect();
-            let rules = run["rules"].as_array().into_iter().flatten();
-            let rules: Vec<&str> = rules.filter_map(Value::as_str).collect();
             json!({
-                "run_id": run["run"],
-                "archived": run["archived_at"],
-                "by": run["started_by"],
-                "rules": rules.join(", "),
-                "rows": run["rows"],
-                "tables": tables.join(", "),
-                "restored": run["restored"],
-                "dropped": run["dropped"],
+                "run_id": run.run,
+                "archived": run.archived_at,
+                "by": run.started_by,
+                "rules": run.rules.join(", "),
+                "rows": run.rows,
+                "tables": tables(run),
+                "restored": run.restored,
+                "dropped": run.dropped,
             })
         })
         .collect();
@@ -292,5 +298,5 @@ fn runs(document: &Value) -> String {
         ("dropped", "dropped"),
         ("tables", "tables"),
     ];
-    report::rows(&rows.into(), &columns)
+    report::rows("archived runs", &rows, &columns)
 }

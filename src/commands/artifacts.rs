@@ -38,21 +38,18 @@ pub(super) fn artifacts(command: &Artifacts, ui: &Ui) -> anyhow::Result<Exit> {
 fn list(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
     let document = session.documents(&session.calls.list(List::Artifact), &[])?;
-    show(ui, args.output, &document, |document| {
-        report::rows(
-            document,
-            &[
-                ("artifact", "artifact_id"),
-                ("run", "run_id"),
-                ("host", "host"),
-                ("path", "path"),
-                ("attempts", "attempts"),
-                ("next", "next_attempt_at"),
-                ("given up", "given_up"),
-                ("last error", "last_error"),
-            ],
-        )
-    });
+    let columns = [
+        ("artifact", "artifact_id"),
+        ("run", "run_id"),
+        ("host", "host"),
+        ("path", "path"),
+        ("attempts", "attempts"),
+        ("next", "next_attempt_at"),
+        ("given up", "given_up"),
+        ("last error", "last_error"),
+    ];
+    let text = report::rows(List::Artifact.title(), &document, &columns)?;
+    show(ui, args.output, &document.into(), || text);
     Ok(Exit::Clean)
 }
 

@@ -43,7 +43,7 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
         "clean": found.is_empty(),
         "drift": found,
     });
-    show(ui, args.output, &document, report::drift);
+    show(ui, args.output, &document, || report::drift(&found));
     Ok(if found.is_empty() {
         let all = drift::counts(&bundle, dialect);
         let parts: Vec<String> = all

@@ -9,6 +9,7 @@ use super::options::options;
 use super::overlap;
 use super::session::{Session, calls};
 use super::specs::load;
+use crate::answers::{self, Held, Setting};
 use crate::calls::{Calls, List};
 use crate::cli::{Arm, Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
 use crate::failure::Failure;
@@ -90,14 +91,13 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
             ]);
             let holds = Holds::open(&args.on, args.rule.as_deref(), &args.also, ui)?;
             for (rule, hold) in holds.each("set_hold", &document, ui)? {
-                if hold["absent"] == true {
+                if hold.absent {
                     ui.warning(&format!(
                         "{rule} has no row with the key `{}` now: the hold keeps one that comes",
                         args.key
                     ));
                 }
-                let key = hold["key"].as_str().unwrap_or(&args.key);
-                ui.note(&format!("family `{key}` is on hold for {rule}"));
+                ui.note(&format!("family `{}` is on hold for {rule}", hold.key));
             }
             Ok(Exit::Clean)
         }
@@ -105,8 +105,7 @@ pub(super) fn hold(command: &Hold, ui: &Ui) -> anyhow::Result<Exit> {
             let document = options([("key", Some(args.key.clone().into()))]);
             let holds = Holds::open(&args.on, args.rule.as_deref(), &args.also, ui)?;
             for (rule, hold) in holds.each("release_hold", &document, ui)? {
-                let key = hold["key"].as_str().unwrap_or(&args.key);
-                ui.note(&format!("family `{key}` is released for {rule}"));
+                ui.note(&format!("family `{}` is released for {rule}", hold.key));
             }
             Ok(Exit::Clean)
         }
@@ -186,7 +185,7 @@ impl Holds {
         routine: &str,
         options: &Map<String, Value>,
         ui: &Ui,
-    ) -> anyhow::Result<Vec<(String, Value)>> {
+    ) -> anyhow::Result<Vec<(String, Held)>> {
         let calls = self.session.calls.clone();
         let first = (calls, self.rule.take(), self.session.graph.name.clone());
         let others = self.others.drain(..);
@@ -206,11 +205,11 @@ impl Holds {
             let sql = calls.ask(routine);
             let answer = self
                 .session
-                .document(&sql, &[Some(&Value::from(options).to_string())]);
+                .document(&sql, &[Some(&Value::from(options).to_string())])
+                .and_then(|document| Ok(answers::read::<Held>(routine, &document)?));
             match answer {
-                Ok(answer) => {
-                    let rule = answer["rule"].as_str().unwrap_or_default();
-                    answers.push((format!("rule `{rule}` of `{spec}`"), answer));
+                Ok(held) => {
+                    answers.push((format!("rule `{}` of `{spec}`", held.rule), held));
                 }
                 Err(error) => {
                     if together {
@@ -291,7 +290,10 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
         Settings::List(args) => {
             let mut session = Session::open(&args.with.on, ui)?;
             let document = session.documents(&session.calls.list(List::Setting), &[])?;
-            show(ui, args.with.output, &document, report::settings);
+            let document = Value::from(document);
+            let settings: Vec<Setting> = answers::read("settings", &document)?;
+            let text = || report::settings(&settings);
+            show(ui, args.with.output, &document, text);
             Ok(Exit::Clean)
         }
     }
@@ -398,14 +400,14 @@ fn set(
 fn list(args: &WithOutput, what: List, columns: &[(&str, &str)], ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.on, ui)?;
     let document = session.documents(&session.calls.list(what), &[])?;
-    show(ui, args.output, &document, |document| {
-        let mut rows = document.clone();
-        for row in rows.as_array_mut().into_iter().flatten() {
-            if let Some(seconds) = row["retention_seconds"].as_i64() {
-                row["retention"] = retention(seconds).into();
-            }
-        }
-        report::rows(&rows, columns)
-    });
+    let mut rows = document.clone();
+    for row in rows.iter_mut().filter(|_| what == List::Policy) {
+        row["retention"] = match row["retention_seconds"].as_i64() {
+            Some(seconds) => retention(seconds).into(),
+            None => Value::Null,
+        };
+    }
+    let text = report::rows(what.title(), &rows, columns)?;
+    show(ui, args.output, &document.into(), || text);
     Ok(Exit::Clean)
 }

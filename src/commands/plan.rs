@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::answer::{Exit, show};
 use super::session::Session;
+use crate::answers::{self, Setting, Window};
 use crate::calls::List;
 use crate::catalog::Catalog;
 use crate::cli::Plan;
@@ -42,7 +43,7 @@ pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
     interrupt::cancels(session.database.cancel())?;
     let document = document(&mut session, args, ui)
         .map_err(|error| interrupt::explain(error, "windrow plan"))?;
-    show(ui, args.with.output, &document, report::plan);
+    show(ui, args.with.output, &document, || report::plan(&document));
     Ok(Exit::Clean)
 }
 
@@ -108,12 +109,12 @@ fn forecast(
     ui: &Ui,
 ) -> anyhow::Result<()> {
     let settings = session.documents(&session.calls.list(List::Setting), &[])?;
+    let settings: Vec<Setting> = answers::read("settings", &settings.into())?;
+    // One that this version of the installation does not have is off.
     let setting = |rule: &str, name: &str| -> f64 {
-        let all = settings.as_array().map(Vec::as_slice).unwrap_or_default();
-        let found = all
-            .iter()
-            .find(|row| row["rule"] == rule && row["name"] == name);
-        found.map_or(0.0, |row| row["value"].as_f64().unwrap_or(0.0))
+        let mut all = settings.iter();
+        let found = all.find(|it| it.rule == rule && it.name == name);
+        found.map_or(0.0, |setting| setting.value as f64)
     };
     let (openings, written) = openings(session)?;
     let calendar = Calendar::new(&graph.schedules, &openings);
@@ -178,9 +179,40 @@ fn forecast(
         );
         listed.push(told);
     }
+    let (weighed, log) = weigh(session, catalog, bytes, &tables, &archived)?;
+    let sum = |what: fn(&Backlog) -> f64| rules.iter().map(|rule| what(&rule.1)).sum::<f64>();
+    let ends = courses.iter().all(|course| course.runs.is_some());
+    let first = rules.first().map(|rule| &rule.1);
+    plan["as_of"] = json!(first.and_then(|backlog| backlog.as_of.as_ref()));
+    plan["armed"] = json!(first.and_then(|backlog| backlog.armed));
+    plan["schedule"] = json!({
+        "cron": graph.schedules.join(", "), "windows": written, "time_budget": budget, "unit": day,
+    });
+    plan["rules"] = listed.into();
+    plan["tables"] = weighed.into();
+    plan["log"] = bytes.told(log, sum(|it| it.rows), sum(|it| it.batches), &tables);
+    plan["total"] = json!({
+        "families": sum(|it| it.going).round(),
+        "rows": sum(|it| it.rows).round(),
+        "batches": sum(|it| it.batches).round(),
+        "work_seconds": loads.iter().map(seconds).sum::<f64>().ceil(),
+        "done_in_seconds": ends.then(|| courses.iter().map(|course| course.wait).max()),
+        "days": ends.then(|| courses.iter().map(|course| course.days).max()),
+    });
+    Ok(())
+}
+
+/// What goes of each table, and the bytes that are logged of all of it, where these are known.
+fn weigh(
+    session: &mut Session,
+    catalog: &Catalog,
+    bytes: &mut Bytes,
+    tables: &BTreeMap<String, f64>,
+    archived: &BTreeMap<String, f64>,
+) -> anyhow::Result<(Vec<Value>, Option<f64>)> {
     let mut weighed = Vec::new();
     let mut log = Some(0.0);
-    for (table, rows) in &tables {
+    for (table, rows) in tables {
         let live = catalog.tables.get(table);
         let copied = archived.get(table).copied().unwrap_or(0.0);
         let logged = bytes.log(session, table, *rows, copied)?;
@@ -200,29 +232,7 @@ fn forecast(
             "log_bytes": logged.map(f64::round),
         }));
     }
-    let sum = |what: fn(&Backlog) -> f64| rules.iter().map(|rule| what(&rule.1)).sum::<f64>();
-    let ends = courses.iter().all(|course| course.runs.is_some());
-    plan["as_of"] = rules
-        .first()
-        .map_or(Value::Null, |rule| rule.1.as_of.clone());
-    plan["armed"] = rules
-        .first()
-        .map_or(Value::Null, |rule| rule.1.armed.clone());
-    plan["schedule"] = json!({
-        "cron": graph.schedules.join(", "), "windows": written, "time_budget": budget, "unit": day,
-    });
-    plan["rules"] = listed.into();
-    plan["tables"] = weighed.into();
-    plan["log"] = bytes.told(log, sum(|it| it.rows), sum(|it| it.batches), &tables);
-    plan["total"] = json!({
-        "families": sum(|it| it.going).round(),
-        "rows": sum(|it| it.rows).round(),
-        "batches": sum(|it| it.batches).round(),
-        "work_seconds": loads.iter().map(seconds).sum::<f64>().ceil(),
-        "done_in_seconds": ends.then(|| courses.iter().map(|course| course.wait).max()),
-        "days": ends.then(|| courses.iter().map(|course| course.days).max()),
-    });
-    Ok(())
+    Ok((weighed, log))
 }
 
 /// Seconds of work.
@@ -338,29 +348,24 @@ fn pace(
 }
 
 /// The windows, and how they are written.
-fn openings(session: &mut Session) -> anyhow::Result<(Vec<Opening>, Vec<Value>)> {
+fn openings(session: &mut Session) -> anyhow::Result<(Vec<Opening>, Vec<String>)> {
     let windows = session.documents(&session.calls.list(List::Window), &[])?;
+    let windows: Vec<Window> = answers::read("windows", &windows.into())?;
     let mut openings = Vec::new();
     let mut written = Vec::new();
-    for window in windows.as_array().into_iter().flatten() {
-        let text = |name: &str| window[name].as_str().unwrap_or_default().to_owned();
-        let minute = |name: &str| {
-            let time = text(name);
-            let mut parts = time.split(':').map(|part| part.parse().unwrap_or(0));
-            parts.next().unwrap_or(0) * 60 + parts.next().unwrap_or(0)
-        };
-        let zone = text("zone");
+    for window in windows {
         let offset = session
             .database
-            .query(session.calls.offset(), &[Some(&zone)])?;
+            .query(session.calls.offset(), &[Some(&window.zone)])?;
         let offset = offset.first().and_then(|row| row.first()?.as_deref());
         openings.push(Opening {
-            days: text("days"),
-            begins: minute("begins"),
-            ends: minute("ends"),
+            days: window.days,
+            begins: window.begins,
+            ends: window.ends,
+            // A server without the tables of the zones does not know it.
             offset: offset.and_then(|text| text.parse().ok()).unwrap_or(0),
         });
-        written.push(window["written"].clone());
+        written.push(window.written);
     }
     Ok((openings, written))
 }

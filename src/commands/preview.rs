@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::answer::{Exit, show};
 use super::options::selection;
 use super::session::Session;
+use crate::answers;
 use crate::cli::Preview;
 use crate::report;
 use crate::ui::Ui;
@@ -13,6 +14,9 @@ use crate::ui::Ui;
 pub(super) fn preview(args: &Preview, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
     let document = session.ask("preview", &Value::from(selection(&args.selection)))?;
-    show(ui, args.with.output, &document, report::preview);
+    let preview = answers::read("preview", &document)?;
+    show(ui, args.with.output, &document, || {
+        report::preview(&preview)
+    });
     Ok(Exit::Clean)
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::answer::{Exit, show};
 use super::options::{options, selection};
 use super::session::{Session, document};
+use crate::answers::{self, Preview, RunAnswer};
 use crate::calls::Calls;
 use crate::cli::{Base, Output, Purge, Run, Stamp};
 use crate::db::{self, Database};
@@ -113,18 +114,13 @@ pub(super) fn stamp(args: &Stamp, ui: &Ui) -> anyhow::Result<Exit> {
 /// How many families a run will take, for the bar; a run does not depend on it.
 fn estimate(session: &mut Session, options: &Value, ui: &Ui) -> Option<u64> {
     ui.note("counting what would go (`--no-estimate` leaves this out)");
-    match session.ask("preview", options) {
+    let preview = session
+        .ask("preview", options)
+        .and_then(|document| Ok(answers::read::<Preview>("preview", &document)?));
+    match preview {
         Ok(preview) => {
-            let rules = preview["rules"]
-                .as_array()
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            Some(
-                rules
-                    .iter()
-                    .filter_map(|rule| rule["families"].as_u64())
-                    .sum(),
-            )
+            let families = preview.rules.iter().map(|rule| rule.figures.families);
+            Some(families.sum::<i64>().unsigned_abs())
         }
         Err(_) if interrupt::hit() => None,
         Err(error) => {
@@ -178,12 +174,16 @@ fn call(
             .hint("the installation may be older than this windrow: run `windrow install` again")
             .into());
     }
-    show(ui, output, &document, report::run);
-    let found = report::run_found(&document);
+    let answer: RunAnswer = answers::read(procedure, &document)?;
+    show(ui, output, &document, || report::run(&answer));
     if interrupt::hit() {
         return Err(interrupt::failure(&name).into());
     }
-    Ok(if found { Exit::Found } else { Exit::Clean })
+    Ok(if answer.is_found() {
+        Exit::Found
+    } else {
+        Exit::Clean
+    })
 }
 
 /// Settings of the session that runs: its own budget limits it, and it ends when this process is gone.

@@ -78,7 +78,7 @@ impl Session {
         &mut self,
         sql: &str,
         parameters: &[Option<&str>],
-    ) -> anyhow::Result<Value> {
+    ) -> anyhow::Result<Vec<Value>> {
         let rows = self.database.query(sql, parameters)?;
         rows.into_iter().map(|row| document(vec![row])).collect()
     }

@@ -1,10 +1,11 @@
 //! `verify`, `status` and `history`: what stands and what was.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::answer::{Exit, show};
 use super::overlap;
 use super::session::Session;
+use crate::answers::{self, Check, PastRun, Verification};
 use crate::cli::{History, WithOutput};
 use crate::report;
 use crate::ui::Ui;
@@ -15,7 +16,8 @@ pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut document = session.ask("verify", &json!({}))?;
     if let Some(sql) = session.calls.schedule_check() {
         let check = session.document(&sql, &[])?;
-        if check["severity"] == "violation" {
+        let read: Check = answers::read("verify", &check)?;
+        if read.severity == "violation" {
             document["clean"] = false.into();
         }
         if let Some(checks) = document["checks"].as_array_mut() {
@@ -33,8 +35,9 @@ pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
             }));
         }
     }
-    show(ui, args.output, &document, report::verify);
-    Ok(if document["clean"] == true {
+    let verification: Verification = answers::read("verify", &document)?;
+    show(ui, args.output, &document, || report::verify(&verification));
+    Ok(if verification.clean {
         Exit::Clean
     } else {
         Exit::Found
@@ -47,7 +50,8 @@ pub(super) fn status(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let name = session.graph.name.clone();
     let sql = session.calls.status();
     let document = session.document(&sql, &[Some(&name)])?;
-    show(ui, args.output, &document, report::status);
+    let status = answers::read("status", &document)?;
+    show(ui, args.output, &document, || report::status(&status));
     Ok(Exit::Clean)
 }
 
@@ -57,8 +61,9 @@ pub(super) fn history(args: &History, ui: &Ui) -> anyhow::Result<Exit> {
     let stamps = session.graph.has_stamps();
     let sql = session.calls.history(stamps);
     let document = session.documents(&sql, &[Some(&args.limit.to_string())])?;
-    show(ui, args.with.output, &document, |document| {
-        report::history(document, Ui::knows_blocks())
-    });
+    let all = Value::from(document.clone());
+    let runs: Vec<PastRun> = answers::read("history", &all)?;
+    let text = report::history(&document, &runs, Ui::knows_blocks())?;
+    show(ui, args.with.output, &all, || text);
     Ok(Exit::Clean)
 }

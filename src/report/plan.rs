@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::sight::long;
-use super::{list, meaning, number, text};
+use super::words::{long, meaning, plain};
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted};
 
@@ -388,6 +387,18 @@ fn size(bytes: f64) -> String {
 fn seconds(value: &Value) -> String {
     let seconds = value.as_f64().unwrap_or_default();
     long(Duration::from_secs_f64(seconds.clamp(0.0, 1e11)))
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn number(value: &Value, key: &str) -> i64 {
+    value[key].as_i64().unwrap_or_default()
+}
+
+fn text(value: &Value, key: &str) -> String {
+    plain(&value[key])
 }
 
 /// A number that may have been written with a point.

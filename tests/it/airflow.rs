@@ -8,6 +8,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use windrow::answers;
 use windrow::demo::systems::SYSTEMS;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
@@ -991,8 +992,10 @@ fn what_two_rules_would_take_is_told(dialect: Dialect) {
         json!(["dag_runs", "task_state"])
     );
     assert_eq!(several["dag_run"], Value::Null, "one rule takes these");
+    let previewed = |it: &Value| report::preview(&answers::read("preview", it).expect("a preview"));
+    let told = |it: &Value| report::run(&answers::read("run", it).expect("a run"));
     let said = "\na row that several rules would take goes once, and is counted by each of them: task_state_store (dag_runs, task_state)\n";
-    for text in [report::preview(&preview), report::run(&dry)] {
+    for text in [previewed(&preview), told(&dry)] {
         assert!(text.contains(said), "{text}");
     }
     // One rule by itself counts nothing twice.
@@ -1000,11 +1003,11 @@ fn what_two_rules_would_take_is_told(dialect: Dialect) {
     let alone = alone.expect("a preview");
     assert_eq!(states(&alone), both[1..], "{alone}");
     assert_eq!(alone["counted_by_several"], json!({}));
-    assert!(!report::preview(&alone).contains("several"));
+    assert!(!previewed(&alone).contains("several"));
     // Each goes once.
     let run = database.run(json!({})).expect("a run");
     assert_eq!(states(&run), both.map(|(rule, _)| (rule, 1)), "{run}");
-    assert!(!report::run(&run).contains("several"));
+    assert!(!told(&run).contains("several"));
     let left = database.number("SELECT count(*) FROM task_state_store");
     assert_eq!(left, 0);
 }

@@ -2,6 +2,7 @@
 //! `cluster`.
 
 use serde_json::{Value, json};
+use windrow::answers;
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
@@ -58,7 +59,7 @@ fn a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life(flavour: Flavour) {
         let calls = Calls::new(installation.dialect, &installation.control, "nodes");
         let status = installation.document(&calls.status(), "nodes");
         assert_eq!(status["running"][0]["server"], "another server", "{status}");
-        let screen = report::status(&status);
+        let screen = report::status(&answers::read("status", &status).expect("a status"));
         assert!(screen.contains("(on another server)"), "{screen}");
         installation.execute("DELETE FROM W.run WHERE node = 'another server'");
     }

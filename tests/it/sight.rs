@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use windrow::answers;
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
@@ -200,7 +201,7 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     assert_eq!(rule["families"], 2, "{status}");
     assert_eq!(rule["last_look_status"], "done", "{status}");
     assert_eq!(status["window_open"], true, "{status}");
-    let screen = report::status(&status);
+    let screen = report::status(&answers::read("status", &status).expect("a status"));
     for line in [
         "(of scheduled runs; open now)",
         "yes: what is due stays, see below",

@@ -7,11 +7,15 @@ use std::process::Command;
 
 use crate::harness::tests;
 
+mod modules;
+
 tests! {
     lint: [
         each_foreign_crate_has_one_door,
         the_pure_part_knows_no_world,
-        layers_look_left_only,
+        each_module_names_only_those_before_it,
+        no_modules_name_each_other_in_a_circle,
+        the_reader_of_modules_sees_every_path,
         every_template_is_embedded_and_decides_nothing,
         the_readme_names_only_targets_and_commands_that_exist,
         every_test_that_a_promise_names_exists,
@@ -76,14 +80,15 @@ fn each_foreign_crate_has_one_door() {
 
 fn the_pure_part_knows_no_world() {
     let pure = [
-        "src/spec",
+        "src/column.rs",
+        "src/diagnostic.rs",
+        "src/dialect.rs",
+        "src/draw",
         "src/graph",
         "src/lint",
-        "src/plan.rs",
-        "src/dialect.rs",
-        "src/render.rs",
-        "src/diagnostic.rs",
-        "src/draw.rs",
+        "src/plan",
+        "src/render",
+        "src/spec",
     ];
     for (name, text) in all()
         .iter()
@@ -105,38 +110,158 @@ fn the_pure_part_knows_no_world() {
     }
 }
 
-fn layers_look_left_only() {
-    for (name, forbidden) in [
-        (
-            "src/plan.rs",
-            &["crate::dialect", "crate::render", "crate::bundle"][..],
-        ),
-        (
-            "src/dialect.rs",
-            &["crate::plan", "crate::render", "crate::bundle"],
-        ),
-        (
-            "src/bundle.rs",
-            &["crate::render", "crate::plan", "crate::db"],
-        ),
-        (
-            "src/db.rs",
-            &["crate::render", "crate::plan", "crate::graph"],
-        ),
-        (
-            "src/db/postgres.rs",
-            &["crate::render", "crate::plan", "crate::graph"],
-        ),
-        (
-            "src/db/mysql.rs",
-            &["crate::render", "crate::plan", "crate::graph"],
-        ),
-    ] {
-        let text = fs::read_to_string(root().join(name)).expect("a readable source");
-        for word in forbidden {
-            assert!(!text.contains(word), "{name} names `{word}`");
+/// The modules in their order, as ARCHITECTURE.md states it: each names only those before it.
+fn order() -> Vec<String> {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a page");
+    let (_, section) = page
+        .split_once("## The order of the modules")
+        .expect("a section with the order");
+    let list = section.split("```").nth(1).expect("a block with the order");
+    let words = list.strip_prefix("text").unwrap_or(list);
+    words.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The modules of the library, with those that they name.
+fn modules_of_the_library() -> modules::Graph {
+    let sources: Vec<(String, String)> = all()
+        .into_iter()
+        .filter_map(|(name, text)| Some((name.strip_prefix("src/")?.to_owned(), text)))
+        // A crate of its own, which names the library as any other would.
+        .filter(|(name, _)| name != "main.rs")
+        .collect();
+    modules::read(&sources)
+}
+
+fn each_module_names_only_those_before_it() {
+    let order = order();
+    let top = |module: &str| module.split("::").next().unwrap_or_default().to_owned();
+    let place = |module: &str| order.iter().position(|it| *it == top(module));
+    let graph = modules_of_the_library();
+    let known: BTreeSet<String> = graph
+        .keys()
+        .map(|it| top(it))
+        .filter(|it| !it.is_empty())
+        .collect();
+    assert_eq!(
+        known,
+        order.iter().cloned().collect(),
+        "ARCHITECTURE.md lists other modules than there are"
+    );
+    let mut named = 0;
+    for (module, others) in &graph {
+        for (other, path) in others.iter().filter(|(other, _)| top(other) != top(module)) {
+            assert!(
+                place(other) < place(module),
+                "{module} names {other}, which comes later: `{path}`"
+            );
+            named += 1;
         }
     }
+    assert!(
+        named > 300,
+        "only {named} names of other modules were found"
+    );
+}
+
+/// Where modules still name each other in a circle. Not a place to add to.
+const CIRCLES: [&str; 1] = ["render"];
+
+fn no_modules_name_each_other_in_a_circle() {
+    let graph = modules_of_the_library();
+    let known = |circle: &BTreeSet<String>| {
+        CIRCLES
+            .iter()
+            .find(|known| circle.iter().all(|module| modules::within(module, known)))
+    };
+    let mut met = BTreeSet::new();
+    for circle in modules::circles(&graph) {
+        if let Some(known) = known(&circle) {
+            met.insert(*known);
+            continue;
+        }
+        let inside = |module: &String| {
+            let others = graph[module]
+                .iter()
+                .filter(|(other, _)| circle.contains(*other));
+            others
+                .map(move |(other, path)| format!("{module} names {other}: `{path}`"))
+                .collect::<Vec<_>>()
+        };
+        let names: Vec<String> = circle.iter().flat_map(inside).collect();
+        panic!("a circle of modules:\n{}", names.join("\n"));
+    }
+    assert_eq!(
+        met,
+        CIRCLES.into(),
+        "these have no circle any more: take them out of the list"
+    );
+}
+
+/// The checks above are worth what the reader of modules sees.
+fn the_reader_of_modules_sees_every_path() {
+    let read = |sources: &[(&str, &str)]| {
+        let owned: Vec<(String, String)> = sources
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
+            .collect();
+        let mut names = Vec::new();
+        for (module, others) in modules::read(&owned) {
+            names.extend(others.keys().map(|other| format!("{module} > {other}")));
+        }
+        names
+    };
+    let library = ("lib.rs", "pub mod a; pub mod b;");
+    // In a `use` with a tree and an alias, in code, in a macro, through `super` and through an inline module.
+    for text in [
+        "use crate::{a::{self as c, X}, outside::Y};",
+        "fn f() { crate::a::g() }",
+        "fn f() { println!(\"{}\", crate::a::g()) }",
+        "fn f(x: super::a::X) {}",
+        "mod inner { fn f() { super::super::a::g() } }",
+        "use crate::a; fn f() { a::g() }",
+        "use crate::a as c; fn f() { c::g() }",
+        "fn f<'x>(y: &'x str) -> char { crate::a::g(); '\"' }",
+    ] {
+        let found = read(&[library, ("a.rs", "pub struct X;"), ("b.rs", text)]);
+        assert!(
+            found
+                .iter()
+                .any(|it| it.starts_with('b') && it.ends_with("> a")),
+            "{text}: {found:?}"
+        );
+    }
+    // Not in comments, texts and tests.
+    for text in [
+        "// crate::a::g()\n/* crate::a::g() */",
+        "const T: &str = \"crate::a::g()\"; const R: &str = r#\"\" crate::a::g()\"#;",
+        "#[cfg(test)] mod tests { use crate::a::X; }",
+        "#[cfg(test)]\nmod tests;",
+    ] {
+        let mut sources = vec![library, ("a.rs", "pub struct X;"), ("b.rs", text)];
+        if text.ends_with("mod tests;") {
+            sources.push(("b/tests.rs", "use crate::a::X;"));
+        }
+        let found = read(&sources);
+        assert_eq!(found, Vec::<String>::new(), "{text}");
+    }
+    // A name that is passed on belongs to the module that defines it.
+    let found = read(&[
+        library,
+        ("a.rs", "mod c; mod d; pub use c::X;"),
+        ("a/c.rs", "pub struct X;"),
+        ("a/d.rs", "use super::X;"),
+        ("b.rs", "use crate::a::X;"),
+    ]);
+    assert_eq!(found, ["a > a::c", "a::d > a::c", "b > a::c"]);
+    let circle = modules::circles(&modules::read(&[
+        ("lib.rs".to_owned(), "mod a;".to_owned()),
+        ("a.rs".to_owned(), "mod c; fn f() { c::g() }".to_owned()),
+        ("a/c.rs".to_owned(), "fn g() { super::f() }".to_owned()),
+    ]));
+    assert_eq!(
+        circle,
+        [BTreeSet::from(["a".to_owned(), "a::c".to_owned()])]
+    );
 }
 
 /// Every file below `templates/`.

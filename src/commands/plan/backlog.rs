@@ -5,8 +5,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::answers::{self, Figures, Outlook, OutlookPart, Preview};
 use crate::cli::Plan;
 use crate::commands::session::Session;
 use crate::failure::Failure;
@@ -39,13 +41,13 @@ pub(super) struct Backlog {
     pub(super) sampled: f64,
     pub(super) error: f64,
     /// How the sample was taken: `spread` over all ages, or the `first` that a run would take.
-    pub(super) sample: Value,
+    pub(super) sample: Option<&'static str>,
     /// Families that stay, by reason.
     pub(super) stays: BTreeMap<String, f64>,
     /// Families that would be due if their scope had a policy.
-    pub(super) without_policy: Value,
+    pub(super) without_policy: Option<i64>,
     /// When the oldest ended.
-    pub(super) oldest: Value,
+    pub(super) oldest: Option<String>,
     /// Families that become due, a day, and how that is known.
     pub(super) inflow: Option<f64>,
     pub(super) inflow_from: Value,
@@ -53,8 +55,8 @@ pub(super) struct Backlog {
     pub(super) tables: BTreeMap<String, f64>,
     /// What could not be found out.
     pub(super) notes: Vec<String>,
-    pub(super) as_of: Value,
-    pub(super) armed: Value,
+    pub(super) as_of: Option<String>,
+    pub(super) armed: Option<bool>,
 }
 
 impl Backlog {
@@ -72,14 +74,12 @@ impl Backlog {
     }
 
     /// Adds what a preview found, times a factor.
-    fn add(&mut self, preview: &Value, factor: f64) {
-        for (table, rows) in preview["tables"].as_object().into_iter().flatten() {
-            let rows = rows.as_f64().unwrap_or(0.0) * factor;
-            *self.tables.entry(table.clone()).or_default() += rows;
+    fn add(&mut self, preview: &Figures, factor: f64) {
+        for (table, rows) in preview.tables.iter().flat_map(|tables| &tables.0) {
+            *self.tables.entry(table.clone()).or_default() += *rows as f64 * factor;
         }
-        for (reason, families) in preview["skipped"].as_object().into_iter().flatten() {
-            let families = families.as_f64().unwrap_or(0.0) * factor;
-            *self.stays.entry(reason.clone()).or_default() += families;
+        for (reason, families) in &preview.skipped.0 {
+            *self.stays.entry(reason.clone()).or_default() += *families as f64 * factor;
         }
     }
 }
@@ -89,15 +89,15 @@ pub(super) fn look(session: &mut Session, args: &Plan, rule: &Rule) -> anyhow::R
     let patience = patience(args)?;
     let mut backlog = Backlog::default();
     let ahead = ahead(rule);
-    let mut outlook = Value::Null;
+    let mut outlook = None;
     for count in [args.count, (args.count / 100).max(1)] {
         let options = json!({
             "rule": rule.name, "limit": count, "parts": PARTS, "ahead": format!("{ahead}s"),
         });
         backlog.counted = count;
-        if let Some(answer) = ask(session, patience, "outlook", &options)? {
-            backlog.as_of = answer["as_of"].clone();
-            outlook = answer["rules"][0].clone();
+        if let Some(answer) = ask::<Outlook>(session, patience, "outlook", &options)? {
+            backlog.as_of = Some(answer.as_of);
+            outlook = Some(only(answer.rules, rule, "outlook")?);
             break;
         }
         backlog.notes.push(format!(
@@ -105,26 +105,26 @@ pub(super) fn look(session: &mut Session, args: &Plan, rule: &Rule) -> anyhow::R
             args.timeout
         ));
     }
-    if outlook.is_null() {
+    let Some(outlook) = outlook else {
         return Ok(backlog);
-    }
-    let due = outlook["families"].as_f64().unwrap_or(0.0);
+    };
+    let due = outlook.families;
     backlog.due = Some(due);
-    backlog.complete = outlook["complete"] == true;
-    inflow(session, &mut backlog, rule, &outlook["ahead"], ahead as f64)?;
+    backlog.complete = outlook.complete;
+    inflow(session, &mut backlog, rule, outlook.ahead, ahead as f64)?;
     if backlog.complete && due <= args.sample as f64 {
         let options = json!({"rule": rule.name, "run_families": ALL});
-        match ask(session, patience, "preview", &options)? {
+        match ask::<Preview>(session, patience, "preview", &options)? {
             Some(preview) => {
                 backlog.exact = true;
-                backlog.armed = preview["armed"].clone();
-                let preview = &preview["rules"][0];
-                backlog.going = figure(preview, "families");
-                backlog.rows = figure(preview, "rows");
-                backlog.batches = figure(preview, "batches");
-                backlog.without_policy = preview["without_policy"].clone();
-                backlog.oldest = preview["oldest_end_time"].clone();
-                backlog.add(preview, 1.0);
+                backlog.armed = Some(preview.armed);
+                let preview = only(preview.rules, rule, "preview")?;
+                backlog.going = preview.figures.families as f64;
+                backlog.rows = preview.figures.rows as f64;
+                backlog.batches = preview.figures.batches as f64;
+                backlog.without_policy = preview.without_policy;
+                backlog.oldest = preview.oldest_end_time;
+                backlog.add(&preview.figures, 1.0);
             }
             None => backlog.notes.push(format!(
                 "the preview of {due} families was stopped after {}: what goes is not known",
@@ -133,7 +133,7 @@ pub(super) fn look(session: &mut Session, args: &Plan, rule: &Rule) -> anyhow::R
         }
         return Ok(backlog);
     }
-    sample(session, args, rule, &outlook["parts"], &mut backlog)?;
+    sample(session, args, rule, outlook.parts, &mut backlog)?;
     Ok(backlog)
 }
 
@@ -142,52 +142,51 @@ fn sample(
     session: &mut Session,
     args: &Plan,
     rule: &Rule,
-    parts: &Value,
+    parts: Vec<OutlookPart>,
     backlog: &mut Backlog,
 ) -> anyhow::Result<()> {
     let due = backlog.due.unwrap_or(0.0);
-    let mut places: Vec<(Value, f64)> = Vec::new();
-    for part in parts.as_array().into_iter().flatten() {
-        let families = figure(part, "families");
+    let mut places: Vec<(Option<String>, f64)> = Vec::new();
+    for part in parts {
         match places.last_mut() {
             // Families that ended at once.
-            Some((from, stands_for)) if *from == part["from"] => *stands_for += families,
-            _ => places.push((part["from"].clone(), families)),
+            Some((from, stands_for)) if *from == part.from => *stands_for += part.families,
+            _ => places.push((part.from, part.families)),
         }
     }
-    backlog.sample = "spread".into();
+    backlog.sample = Some("spread");
     if places.is_empty() {
-        backlog.sample = "first".into();
-        places.push((Value::Null, due));
+        backlog.sample = Some("first");
+        places.push((None, due));
     }
     backlog.oldest = places[0].0.clone();
     let take = (args.sample / places.len() as i64).max(1);
     let mut slices = Vec::new();
     for (from, stands_for) in places {
         let mut options = json!({"rule": rule.name, "run_families": take});
-        if !from.is_null() {
-            options["from"] = from.clone();
+        if let Some(from) = &from {
+            options["from"] = from.as_str().into();
         }
-        let Some(answer) = ask(session, patience(args)?, "preview", &options)? else {
+        let Some(answer) = ask::<Preview>(session, patience(args)?, "preview", &options)? else {
             backlog.notes.push(format!(
                 "the preview of {take} families from {} on was stopped after {}: others stand for these",
-                from.as_str().unwrap_or("the first"),
+                from.as_deref().unwrap_or("the first"),
                 args.timeout
             ));
             continue;
         };
-        backlog.armed = answer["armed"].clone();
-        let preview = answer["rules"][0].clone();
-        let going = figure(&preview, "families");
+        backlog.armed = Some(answer.armed);
+        let preview = only(answer.rules, rule, "preview")?;
+        let figures = preview.figures;
         let slice = Slice {
             stands_for,
-            looked: going + figure(&preview, "skipped_families"),
-            going,
-            rows: figure(&preview, "rows"),
-            batches: figure(&preview, "batches"),
+            looked: (figures.families + preview.skipped_families) as f64,
+            going: figures.families as f64,
+            rows: figures.rows as f64,
+            batches: figures.batches as f64,
         };
         if slice.looked > 0.0 {
-            slices.push((slice, preview));
+            slices.push((slice, figures));
         }
     }
     // A slice that is not there leaves its part to the others.
@@ -211,10 +210,10 @@ fn inflow(
     session: &mut Session,
     backlog: &mut Backlog,
     rule: &Rule,
-    soon: &Value,
+    soon: Option<f64>,
     ahead: f64,
 ) -> anyhow::Result<()> {
-    if let Some(families) = soon.as_f64() {
+    if let Some(families) = soon {
         backlog.inflow = Some(families / ahead * DAY);
         backlog.inflow_from = json!({"rows_of_the_next_seconds": ahead});
         return Ok(());
@@ -246,12 +245,12 @@ fn ahead(rule: &Rule) -> i64 {
 }
 
 /// Asks a routine that answers a document; none where it took too long and was stopped.
-fn ask(
+fn ask<T: DeserializeOwned>(
     session: &mut Session,
     patience: Duration,
     routine: &str,
     options: &Value,
-) -> anyhow::Result<Option<Value>> {
+) -> anyhow::Result<Option<T>> {
     let cancel = session.database.cancel();
     let (done, wait) = mpsc::channel::<()>();
     let (answer, stopped) = thread::scope(|scope| {
@@ -265,7 +264,7 @@ fn ask(
         (answer, watch.join().unwrap_or(false))
     });
     match answer {
-        Ok(document) => Ok(Some(document)),
+        Ok(document) => Ok(Some(answers::read(routine, &document)?)),
         Err(_) if stopped && !interrupt::hit() => {
             // MySQL leaves the transaction open.
             session.database.execute("ROLLBACK")?;
@@ -275,8 +274,16 @@ fn ask(
     }
 }
 
-fn figure(document: &Value, name: &str) -> f64 {
-    document[name].as_f64().unwrap_or(0.0)
+/// The one rule that was asked about.
+fn only<T>(rules: Vec<T>, rule: &Rule, routine: &str) -> anyhow::Result<T> {
+    let answered = rules.into_iter().next();
+    answered.ok_or_else(|| {
+        Failure::new(format!(
+            "`{routine}` answered nothing of the rule `{}`",
+            rule.name
+        ))
+        .into()
+    })
 }
 
 /// How long one question to the database may take.

@@ -1,0 +1,50 @@
+//! What `preview` answers.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::fields::nullable;
+use super::run::Figures;
+
+/// What a run would delete now.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Preview {
+    /// Name of the spec.
+    pub spec: String,
+    /// The instant at which it looked.
+    pub as_of: String,
+    /// Whether a run would be refused as paused.
+    pub paused: bool,
+    /// Whether runs may delete.
+    pub armed: bool,
+    /// By rule.
+    pub rules: Vec<PreviewRule>,
+}
+
+/// What would go by one rule.
+#[derive(Clone, Debug, Deserialize)]
+pub struct PreviewRule {
+    /// What would go, and what stays.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Name of the root table.
+    pub root: String,
+    /// When the oldest family ended that would go.
+    #[serde(deserialize_with = "nullable")]
+    pub oldest_end_time: Option<String>,
+    /// The first keys that would go.
+    #[serde(deserialize_with = "nullable")]
+    pub sample_roots: Option<Vec<Value>>,
+    /// Families that stay, for whatever reason.
+    pub skipped_families: i64,
+    /// Families that would be due if a policy said so; only where the spec asks scopes to opt in.
+    #[serde(default)]
+    pub without_policy: Option<i64>,
+    /// How many families one run takes at most.
+    pub run_families: i64,
+    /// Whether there are more.
+    pub limited: bool,
+    /// How long it would take, by the last runs, in seconds; NULL before the first.
+    #[serde(deserialize_with = "nullable")]
+    pub estimated_seconds: Option<f64>,
+}

@@ -1,0 +1,149 @@
+//! What `run`, `purge` and `stamp` answer.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::Value;
+
+use super::fields::{Pairs, nullable};
+
+/// What such a call answers: a run, or why there is none.
+#[derive(Clone, Debug)]
+pub enum RunAnswer {
+    /// No run was begun.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// A run of the ledger.
+    Run(Box<Run>),
+}
+
+/// A run of the ledger.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Run {
+    /// Its number.
+    pub run: i64,
+    /// How it ended: `done`, `stopped`, `failed`.
+    pub status: String,
+    /// Why it ended then.
+    #[serde(deserialize_with = "nullable")]
+    pub reason: Option<String>,
+    /// Whether all was rolled back.
+    pub dry_run: bool,
+    /// What began it: `MANUAL`, `SCHEDULED`, `PURGE`, `STAMP`.
+    pub trigger: String,
+    /// How long it took, in milliseconds; NULL while it is under way.
+    #[serde(deserialize_with = "nullable")]
+    pub duration_ms: Option<f64>,
+    /// What it did by rule; NULL or empty where it came to none.
+    #[serde(deserialize_with = "nullable")]
+    pub rules: Option<Vec<RunRule>>,
+    /// Keys that were named and left, with the reason; of `purge` and `stamp` alone.
+    #[serde(default)]
+    pub refused: Pairs<String>,
+}
+
+/// What a run did by one rule.
+#[derive(Clone, Debug, Deserialize)]
+pub struct RunRule {
+    /// What went, or was set, and what stayed.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// What of the rule was stamped besides its families; of stamps alone, and only where the spec has such.
+    #[serde(default)]
+    pub of: Option<String>,
+    /// How often a batch was tried again.
+    pub retries: i64,
+    /// Families that failed even on their own.
+    pub failures: Vec<Failed>,
+}
+
+/// What goes by a rule, and what stays: the same in the documents of runs and previews.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Figures {
+    /// Name of the rule.
+    pub rule: String,
+    /// Families, or single rows.
+    pub families: i64,
+    /// Rows of all tables.
+    pub rows: i64,
+    /// Transactions.
+    pub batches: i64,
+    /// Rows by table, in the order of deletion; NULL where the run did not come to the rule.
+    #[serde(deserialize_with = "nullable")]
+    pub tables: Option<Pairs<i64>>,
+    /// Why rows go, where they go one by one; rules of families have none.
+    #[serde(default)]
+    pub passes: Vec<Pass>,
+    /// Families that stay, by reason.
+    pub skipped: Pairs<i64>,
+    /// The first keys of these, by reason.
+    pub skipped_samples: Pairs<Vec<Value>>,
+}
+
+/// Rows that go for one reason.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Pass {
+    /// Its name.
+    pub pass: String,
+    /// How many.
+    pub rows: i64,
+    /// The first keys.
+    pub sample_keys: Vec<Value>,
+}
+
+/// A family that could not be deleted.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Failed {
+    /// Key of its root.
+    pub key: String,
+    /// The server's code of the error.
+    pub sqlstate: String,
+    /// The server's words.
+    pub message: String,
+}
+
+impl RunAnswer {
+    /// Whether it asks for a look: refused, failed, or some families failed or were refused.
+    pub fn is_found(&self) -> bool {
+        match self {
+            // A scheduled run that only waits for its time is as it should be.
+            RunAnswer::Refused { reason } => !["no window is open", "nothing left"]
+                .iter()
+                .any(|start| reason.starts_with(start)),
+            RunAnswer::Run(run) => {
+                !["done", "stopped"].contains(&run.status.as_str())
+                    || run.rules().iter().any(|rule| !rule.failures.is_empty())
+                    || !run.refused.0.is_empty()
+            }
+        }
+    }
+}
+
+impl Run {
+    /// What it did, rule by rule.
+    pub fn rules(&self) -> &[RunRule] {
+        self.rules.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it set removal times, and deleted nothing.
+    pub fn is_stamp(&self) -> bool {
+        self.trigger == "STAMP"
+    }
+}
+
+impl<'de> Deserialize<'de> for RunAnswer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RunAnswer, D::Error> {
+        #[derive(Deserialize)]
+        struct Refusal {
+            reason: String,
+        }
+        let document = Value::deserialize(deserializer)?;
+        let read = if document["status"] == "refused" {
+            Refusal::deserialize(document).map(|it| RunAnswer::Refused { reason: it.reason })
+        } else {
+            Run::deserialize(document).map(|run| RunAnswer::Run(Box::new(run)))
+        };
+        read.map_err(D::Error::custom)
+    }
+}

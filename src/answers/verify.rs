@@ -1,0 +1,32 @@
+//! What `verify` answers.
+
+use serde::Deserialize;
+
+use super::fields::nullable;
+
+/// What was checked, and what of it is not as it should be.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Verification {
+    /// Whether nothing is violated.
+    pub clean: bool,
+    /// Every check.
+    pub checks: Vec<Check>,
+}
+
+/// One check.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Check {
+    /// Its name; many objects may be checked for the same.
+    pub check: String,
+    /// What was looked at.
+    #[serde(deserialize_with = "nullable")]
+    pub object: Option<String>,
+    /// `ok`, `notice`, `warning` or `violation`.
+    pub severity: String,
+    /// How many things it is about.
+    #[serde(deserialize_with = "nullable")]
+    pub count: Option<i64>,
+    /// What was found.
+    #[serde(deserialize_with = "nullable")]
+    pub detail: Option<String>,
+}

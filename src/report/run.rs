@@ -1,0 +1,282 @@
+//! What `run`, `purge`, `stamp` and `preview` answer.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::words::{instant, keys, meaning, text};
+use crate::answers::{Figures, Preview, Run, RunAnswer, RunRule};
+use crate::ui::Align::{Left, Right};
+use crate::ui::{Table, count, counted, duration};
+
+/// What `run`, `purge` and `stamp` answer.
+pub fn run(answer: &RunAnswer) -> String {
+    let run = match answer {
+        RunAnswer::Refused { reason } => return format!("refused: {reason}\n"),
+        RunAnswer::Run(run) => run,
+    };
+    let dry = if run.dry_run {
+        "dry run, rolled back: "
+    } else {
+        ""
+    };
+    let mut out = format!(
+        "{} {}: {dry}{}, {} ({})\n",
+        if run.is_stamp() { "stamp" } else { "run" },
+        run.run,
+        run.status,
+        text(run.reason.as_ref()),
+        duration(took(run))
+    );
+    for rule in run.rules() {
+        out += &rule_of(run, rule);
+    }
+    if run.dry_run {
+        out += &several(run.rules().iter().map(|rule| &rule.figures));
+    }
+    let mut refused = Table::new(&[("refused", Left), ("reason", Left), ("meaning", Left)]);
+    for (key, reason) in &run.refused.0 {
+        refused.row([key.as_str(), reason, meaning(reason)]);
+    }
+    if !refused.is_empty() {
+        let _ = write!(out, "\n{refused}");
+    }
+    out
+}
+
+fn took(run: &Run) -> Duration {
+    Duration::from_millis(run.duration_ms.unwrap_or_default().max(0.0) as u64)
+}
+
+/// What a run did by one rule.
+fn rule_of(run: &Run, rule: &RunRule) -> String {
+    let figures = &rule.figures;
+    let (row, rows) = if run.is_stamp() {
+        ("row set", "rows set")
+    } else {
+        ("row", "rows")
+    };
+    let name = match &rule.of {
+        Some(of) => format!("{}, {of}", figures.rule),
+        None => figures.rule.clone(),
+    };
+    let mut out = format!(
+        "\nrule {name}: {}, {} in {}",
+        counted(figures.families, "family", "families"),
+        counted(figures.rows, row, rows),
+        counted(figures.batches, "batch", "batches")
+    );
+    if rule.retries > 0 {
+        let _ = write!(out, ", {}", counted(rule.retries, "retry", "retries"));
+    }
+    let took = took(run);
+    if figures.rows > 0 && took.as_millis() > 0 {
+        let speed = figures.rows as f64 / took.as_secs_f64();
+        let _ = write!(out, ", {} rows/s", count(speed as i64));
+    }
+    out.push('\n');
+    told(figures, &mut out);
+    let mut failed = Table::new(&[("failed", Left), ("sqlstate", Left), ("error", Left)]);
+    for failure in &rule.failures {
+        failed.row([
+            instant(&failure.key),
+            failure.sqlstate.clone(),
+            failure.message.clone(),
+        ]);
+    }
+    if !failed.is_empty() {
+        let _ = write!(out, "\n{failed}");
+    }
+    out
+}
+
+/// What `preview` answers.
+pub fn preview(preview: &Preview) -> String {
+    let mut out = format!("{}, as of {}: ", preview.spec, instant(&preview.as_of));
+    out += match (preview.paused, preview.armed) {
+        (true, _) => "paused, a run would be refused\n",
+        (_, false) => "not armed, a run would be refused\n",
+        _ => "armed\n",
+    };
+    for rule in &preview.rules {
+        let figures = &rule.figures;
+        let _ = write!(
+            out,
+            "\nrule {}: {} with {} would go, in {}",
+            figures.rule,
+            counted(figures.families, "family", "families"),
+            counted(figures.rows, "row", "rows"),
+            counted(figures.batches, "batch", "batches")
+        );
+        if let Some(seconds) = rule.estimated_seconds {
+            let _ = write!(
+                out,
+                ", about {}",
+                duration(Duration::from_secs_f64(seconds.clamp(0.0, 1e9)))
+            );
+        }
+        out.push('\n');
+        if rule.limited {
+            let limit = counted(rule.run_families, "family", "families");
+            let _ = writeln!(out, "one run takes at most {limit}; the next goes on");
+        }
+        if let Some(oldest) = &rule.oldest_end_time {
+            let _ = writeln!(out, "the oldest ended {}", instant(oldest));
+        }
+        let samples = keys(rule.sample_roots.as_deref().unwrap_or_default());
+        if !samples.is_empty() {
+            let _ = writeln!(out, "first keys of `{}`: {samples}", rule.root);
+        }
+        told(figures, &mut out);
+    }
+    out += &several(preview.rules.iter().map(|rule| &rule.figures));
+    out
+}
+
+/// Which rows more than one rule counts, in a document of what would go.
+fn several<'a>(rules: impl Iterator<Item = &'a Figures>) -> String {
+    let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for rule in rules {
+        for (table, rows) in rule.tables.iter().flat_map(|tables| &tables.0) {
+            if *rows > 0 {
+                tables.entry(table).or_default().push(&rule.rule);
+            }
+        }
+    }
+    let tables: Vec<String> = tables
+        .into_iter()
+        .filter(|(_, rules)| rules.len() > 1)
+        .map(|(table, rules)| format!("{table} ({})", rules.join(", ")))
+        .collect();
+    if tables.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\na row that several rules would take goes once, and is counted by each of them: {}\n",
+        tables.join(", ")
+    )
+}
+
+/// Rows by table, why they go, and what stays.
+fn told(figures: &Figures, out: &mut String) {
+    let mut tables = Table::new(&[("table", Left), ("rows", Right)]);
+    for (name, rows) in figures.tables.iter().flat_map(|tables| &tables.0) {
+        tables.row([name.clone(), count(*rows)]);
+    }
+    let mut passes = Table::new(&[
+        ("goes", Left),
+        ("rows", Right),
+        ("because", Left),
+        ("first keys", Left),
+    ]);
+    for pass in &figures.passes {
+        let because = PASSES.iter().find(|(known, _)| *known == pass.pass);
+        passes.row([
+            pass.pass.as_str(),
+            &count(pass.rows),
+            because.map_or("", |(_, because)| because),
+            &keys(&pass.sample_keys),
+        ]);
+    }
+    let mut skipped = Table::new(&[
+        ("stays", Left),
+        ("families", Right),
+        ("because", Left),
+        ("first keys", Left),
+    ]);
+    for (reason, families) in &figures.skipped.0 {
+        let samples = figures.skipped_samples.get(reason);
+        skipped.row([
+            reason.as_str(),
+            &count(*families),
+            meaning(reason),
+            &keys(samples.map(Vec::as_slice).unwrap_or_default()),
+        ]);
+    }
+    for table in [tables, passes, skipped] {
+        if !table.is_empty() {
+            let _ = write!(out, "\n{table}");
+        }
+    }
+}
+
+/// Why rows go, where they go one by one.
+const PASSES: [(&str, &str); 4] = [
+    ("expired", "its expiry time has passed"),
+    ("fallback", "it has no expiry time and is old enough"),
+    ("orphan", "what it names is gone"),
+    ("surplus", "enough rows of its group are newer"),
+];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::answers::read;
+
+    #[test]
+    fn a_run_is_told_by_table_and_reason() {
+        let document = json!({"run": 12, "status": "failed", "reason": "1 family failed", "dry_run": false, "trigger": "MANUAL", "duration_ms": 2000,
+            "rules": [{"rule": "workflow_instances", "families": 1200, "rows": 36000, "batches": 6, "retries": 1,
+                "tables": {"t_ds_alert": 12000, "t_ds_workflow_instance": 24000},
+                "skipped_families": 3, "skipped": {"NON_FINAL_MEMBER": 3},
+                "skipped_samples": {"NON_FINAL_MEMBER": ["17", "18", "19"]},
+                "failures": [{"key": "20", "sqlstate": "23503", "message": "violates foreign key"}]}]});
+        let answer: RunAnswer = read("run", &document).expect("a run");
+        insta::assert_snapshot!(run(&answer), @r"
+        run 12: failed, 1 family failed (2.0 s)
+
+        rule workflow_instances: 1,200 families, 36,000 rows in 6 batches, 1 retry, 18,000 rows/s
+
+        table                     rows
+        t_ds_alert              12,000
+        t_ds_workflow_instance  24,000
+
+        stays             families  because                 first keys
+        NON_FINAL_MEMBER         3  a member has not ended  17, 18, 19
+
+        failed  sqlstate  error
+        20      23503     violates foreign key
+        ");
+        assert!(answer.is_found());
+    }
+
+    #[test]
+    fn rows_that_go_one_by_one_are_told_by_pass() {
+        let mut out = String::new();
+        let document = json!({"rule": "r", "families": 1201, "rows": 1201, "batches": 1, "tables": {}, "skipped": {},
+            "skipped_samples": {}, "passes": [
+                {"pass": "expired", "rows": 1200, "sample_keys": ["1", "2"]},
+                {"pass": "fallback", "rows": 1, "sample_keys": ["[7, \"a\"]"]}]});
+        told(&read("run", &document).expect("figures"), &mut out);
+        insta::assert_snapshot!(out, @r#"
+
+        goes       rows  because                                  first keys
+        expired   1,200  its expiry time has passed               1, 2
+        fallback      1  it has no expiry time and is old enough  [7, "a"]
+        "#);
+    }
+
+    #[test]
+    fn a_preview_says_what_would_go_and_what_stays() {
+        let document = json!({"spec": "demo", "as_of": "2026-01-01T00:00:00Z", "armed": false, "paused": false,
+            "rules": [{"rule": "r", "root": "t", "families": 1, "rows": 2, "tables": {"t": 2}, "oldest_end_time": "2025-01-01T00:00:00Z",
+                "sample_roots": ["1"], "skipped_families": 2, "skipped": {"HELD": 2}, "skipped_samples": {"HELD": ["5"]}, "run_families": 1,
+                "limited": true, "batches": 1, "estimated_seconds": 1.5}]});
+        insta::assert_snapshot!(preview(&read("preview", &document).expect("a preview")), @r"
+        demo, as of 2026-01-01T00:00:00Z: not armed, a run would be refused
+
+        rule r: 1 family with 2 rows would go, in 1 batch, about 1.5 s
+        one run takes at most 1 family; the next goes on
+        the oldest ended 2025-01-01T00:00:00Z
+        first keys of `t`: 1
+
+        table  rows
+        t         2
+
+        stays  families  because          first keys
+        HELD          2  a hold keeps it  5
+        ");
+    }
+}

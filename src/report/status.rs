@@ -1,0 +1,337 @@
+//! How an installation does: armed, paused, at work, waiting, keeping up, and what it cannot delete.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::words::{instant, long, meaning, text};
+use crate::answers::{Due, Running, Status, Undeletable};
+use crate::ui::Align::{Left, Right};
+use crate::ui::{Table, count, counted};
+
+/// How an installation does.
+pub fn status(status: &Status) -> String {
+    let mut out = switches(status);
+    out += &scheduling(status);
+    out += &stock(status);
+    out += &running(&status.running);
+    if let Some(last) = &status.last_run {
+        let _ = writeln!(
+            out,
+            "\nlast run   {}: {}, {} ({})",
+            last.run_id,
+            last.status,
+            text(last.reason.as_ref()),
+            text(last.finished_at.as_ref())
+        );
+    }
+    out += &due(&status.rules, &status.undeletable);
+    out += &undeletable(&status.undeletable);
+    out
+}
+
+/// Whether runs may delete, and who said so.
+fn switches(status: &Status) -> String {
+    let control = &status.control;
+    let mut out = format!(
+        "installed  yes, {} by {}\n",
+        instant(&control.installed_at),
+        control.installed_by
+    );
+    let by = |at: &Option<String>, who: &Option<String>| {
+        format!("yes, {} by {}", text(at.as_ref()), text(who.as_ref()))
+    };
+    let _ = match control.armed {
+        true => writeln!(
+            out,
+            "armed      {}",
+            by(&control.armed_at, &control.armed_by)
+        ),
+        false => writeln!(out, "armed      no: runs are refused until `windrow arm`"),
+    };
+    let _ = match control.paused {
+        true => writeln!(
+            out,
+            "paused     {}\n           {}",
+            by(&control.paused_at, &control.paused_by),
+            text(control.paused_reason.as_ref())
+        ),
+        false => writeln!(out, "paused     no"),
+    };
+    for pause in &status.paused_rules {
+        let _ = writeln!(
+            out,
+            "           rule {}, {} by {}: {}",
+            pause.rule,
+            instant(&pause.paused_at),
+            pause.paused_by,
+            text(pause.reason.as_ref())
+        );
+    }
+    out
+}
+
+/// Why no scheduled run starts, and what an installation overruled.
+fn scheduling(status: &Status) -> String {
+    let mut out = String::new();
+    let scheduling = &status.scheduling;
+    if scheduling.suspended {
+        let _ = writeln!(
+            out,
+            "suspended  yes, after {} failed scheduled runs in a row: {}\n           until `windrow run` succeeds, or `windrow arm`",
+            count(scheduling.failed_runs),
+            text(scheduling.last_error.as_ref())
+        );
+    }
+    for refusal in &status.refusals {
+        let _ = writeln!(
+            out,
+            "refused    no scheduled run since {}: {} (on {})",
+            instant(&refusal.since),
+            refusal.reason,
+            refusal.server
+        );
+    }
+    if let Some(forced) = &status.control.forced_install {
+        let _ = writeln!(
+            out,
+            "forced     {} by {}, in spite of {}",
+            instant(&forced.at),
+            forced.by,
+            counted(forced.findings.len() as i64, "error", "errors")
+        );
+    }
+    out
+}
+
+/// Policies, holds, windows and files.
+fn stock(status: &Status) -> String {
+    let absent = match status.absent_holds {
+        0 => String::new(),
+        count => format!(", {count} set without a row"),
+    };
+    let open = match status.window_open {
+        Some(true) => "open now",
+        Some(false) | None => "closed now",
+    };
+    format!(
+        "policies   {} enabled\nholds      {}{absent}\nwindows    {} (of scheduled runs; {open})\nartifacts  {} waiting, {} given up\n",
+        count(status.policies),
+        count(status.holds),
+        status.windows.join(", "),
+        count(status.artifacts_waiting),
+        count(status.artifacts_given_up)
+    )
+}
+
+/// What is at work, and what it waits for.
+fn running(all: &[Running]) -> String {
+    let mut out = String::new();
+    let mut runs = Table::new(&[
+        ("running", Left),
+        ("rule", Left),
+        ("families", Right),
+        ("rows", Right),
+        ("batches", Right),
+        ("since", Left),
+    ]);
+    for run in all {
+        let id = run.run_id;
+        runs.row([
+            match run.worker {
+                Some(worker) => format!("{id} (worker {worker})"),
+                None if run.server.is_some() => format!("{id} (on another server)"),
+                None => id.to_string(),
+            },
+            text(run.rule.as_ref()),
+            count(run.families.unwrap_or_default()),
+            count(run.deleted_rows.unwrap_or_default()),
+            count(run.batches.unwrap_or_default()),
+            instant(&run.started_at),
+        ]);
+    }
+    if !runs.is_empty() {
+        let _ = write!(out, "\n{runs}");
+    }
+    let mut told = Vec::new();
+    for run in all {
+        // A run has a line for each rule, and waits but once.
+        let Some(cause) = run
+            .waiting_for
+            .as_ref()
+            .filter(|_| !told.contains(&run.run_id))
+        else {
+            continue;
+        };
+        told.push(run.run_id);
+        let of_worker = match run.worker {
+            Some(worker) => format!(" (worker {worker})"),
+            None => String::new(),
+        };
+        let since = text(run.waiting_since.as_ref());
+        let _ = writeln!(out, "waiting    since {since}, for {cause}{of_worker}");
+    }
+    out
+}
+
+/// By rule: what is due, and whether the runs keep up with it.
+fn due(rules: &[Due], undeletable: &[Undeletable]) -> String {
+    let mut due = Table::new(&[
+        ("rule", Left),
+        ("due", Right),
+        ("rows", Right),
+        ("oldest", Right),
+        ("due/h", Right),
+        ("gone/h", Right),
+        ("keeps up", Left),
+    ]);
+    let estimated =
+        |value: Option<f64>| value.map_or(String::new(), |value| count(value.round() as i64));
+    for rule in rules {
+        let families = count(rule.families);
+        let stay = undeletable.iter().filter(|it| it.rule == rule.rule);
+        due.row([
+            rule.rule.clone(),
+            match rule.counted_at {
+                Some(_) => families,
+                None => format!("{families} at least"),
+            },
+            estimated(rule.rows),
+            age(rule.oldest_age_seconds),
+            estimated(rule.due_per_hour),
+            estimated(rule.deleted_per_hour),
+            verdict(rule, stay.map(|it| it.families).sum()),
+        ]);
+    }
+    if due.is_empty() {
+        return String::new();
+    }
+    format!("\n{due}")
+}
+
+/// What cannot go, and why.
+fn undeletable(all: &[Undeletable]) -> String {
+    let mut stays = Table::new(&[
+        ("stays", Left),
+        ("rule", Left),
+        ("families", Right),
+        ("oldest", Right),
+        ("its key", Left),
+        ("because", Left),
+    ]);
+    for skip in all {
+        stays.row([
+            skip.reason.as_str(),
+            &skip.rule,
+            &count(skip.families),
+            &age(skip.oldest_age_seconds),
+            &text(skip.sample_key.as_ref()),
+            meaning(&skip.reason),
+        ]);
+    }
+    if stays.is_empty() {
+        return String::new();
+    }
+    format!("\n{stays}")
+}
+
+/// Whether the runs keep up with a rule, of whose due families so many stay.
+fn verdict(rule: &Due, stays: i64) -> String {
+    let families = rule.families;
+    if families == 0 {
+        return "yes: nothing is due".to_owned();
+    }
+    if rule.last_look.is_none() {
+        return "no run has looked so far".to_owned();
+    }
+    if rule.last_look_status.as_deref() == Some("done") {
+        return match families <= stays {
+            true => "yes: what is due stays, see below".to_owned(),
+            false => "yes: the last run left nothing that may go".to_owned(),
+        };
+    }
+    match (rule.due_per_hour, rule.deleted_per_hour) {
+        (Some(due), Some(gone)) if gone > due => {
+            let hours = (families - stays).max(0) as f64 / (gone - due);
+            let left = Duration::from_secs_f64((hours * 3600.0).clamp(0.0, 1e10));
+            format!("catches up: about {} left", long(left))
+        }
+        (Some(due), Some(gone)) => format!(
+            "no: {} more become due than go, an hour",
+            count((due - gone).ceil() as i64)
+        ),
+        _ => "not yet: the last run ended before all was done".to_owned(),
+    }
+}
+
+/// An age in the unit that suits it.
+fn age(seconds: Option<f64>) -> String {
+    match seconds {
+        Some(seconds) if seconds > 0.0 => long(Duration::from_secs_f64(seconds.min(1e11))),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::answers::read;
+
+    #[test]
+    fn a_run_that_waits_says_for_what() {
+        let told = |waiting: Value| {
+            let run = json!({"run_id": 7, "rule": "x", "families": 1, "deleted_rows": 2, "batches": 3, "started_at": "2026-11-21T07:00:00+00:00",
+                "worker": null, "waiting_for": waiting, "waiting_since": "2026-11-21T08:00:00+00:00"});
+            running(&[read("status", &run).expect("a run")])
+        };
+        let waits = told(json!("the rate of 5 rows per second"));
+        assert!(
+            waits.contains("\nwaiting    since 2026-11-21T08:00:00")
+                && waits.ends_with(", for the rate of 5 rows per second\n"),
+            "{waits}"
+        );
+        assert!(!told(Value::Null).contains("waiting "));
+    }
+
+    #[test]
+    fn each_rule_is_told_whether_the_runs_keep_up_and_what_cannot_go() {
+        let rule = |name: &str, families: i64, status: Value, due: Value, gone: Value| {
+            json!({"rule": name, "families": families, "rows": families * 30, "oldest_age_seconds": 8_640_000.5,
+                "counted_at": "2026-11-22T00:00:00Z", "due_per_hour": due, "deleted_per_hour": gone,
+                "last_look": if status.is_null() { Value::Null } else { json!(7) }, "last_look_status": status})
+        };
+        let mut more = rule("e", 10_000, json!("stopped"), Value::Null, Value::Null);
+        more["counted_at"] = Value::Null;
+        let rules: Vec<Due> = read(
+            "status",
+            &json!([
+                rule("a", 0, json!("done"), json!(5.0), json!(5.0)),
+                rule("b", 3, json!("done"), json!(5.0), json!(5.0)),
+                rule("c", 4810, json!("stopped"), json!(60.0), json!(80.0)),
+                rule("d", 9000, json!("stopped"), json!(80.2), json!(60.0)),
+                more,
+                rule("f", 5, Value::Null, Value::Null, Value::Null)
+            ]),
+        )
+        .expect("rules");
+        let stay: Vec<Undeletable> = read("status", &json!([
+                {"rule": "b", "reason": "HELD", "families": 3, "sample_key": "17", "oldest_age_seconds": 90_000.0},
+                {"rule": "c", "reason": "UNDATED_MEMBER", "families": 10, "sample_key": "18", "oldest_age_seconds": null}]))
+        .expect("what stays");
+        insta::assert_snapshot!(due(&rules, &stay) + &undeletable(&stay), @r"
+
+        rule              due     rows    oldest  due/h  gone/h  keeps up
+        a                   0        0  100 days      5       5  yes: nothing is due
+        b                   3       90  100 days      5       5  yes: what is due stays, see below
+        c               4,810  144,300  100 days     60      80  catches up: about 10 days left
+        d               9,000  270,000  100 days     80      60  no: 21 more become due than go, an hour
+        e     10,000 at least  300,000  100 days                 not yet: the last run ended before all was done
+        f                   5      150  100 days                 no run has looked so far
+
+        stays           rule  families       oldest  its key  because
+        HELD            b            3  25 h 00 min  17       a hold keeps it
+        UNDATED_MEMBER  c           10               18       a member is final but has no end time
+        ");
+    }
+}

@@ -461,32 +461,41 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
 
     // A routine, edited: its comment still tells what it was.
     let statements = place.statements(installation);
-    let judge = statements
+    let (routine, text, another) = match dialect {
+        Dialect::Postgres => (
+            "workflow_instances_members",
+            "IS TRUE AS final",
+            "IS NOT FALSE AS final",
+        ),
+        Dialect::Mysql | Dialect::Mariadb => {
+            ("workflow_instances_judge", "NOT m.final", "m.final IS NULL")
+        }
+    };
+    let generated = statements
         .iter()
-        .find(|statement| {
-            statement.what.starts_with("create ")
-                && statement.what.ends_with(".workflow_instances_judge")
-        })
+        .find(|it| it.what.starts_with("create ") && it.what.ends_with(&format!(".{routine}")))
         .expect("the routine");
-    let mut edited = judge.clone();
-    edited.sql = edited.sql.replace("NOT m.final", "m.final IS NULL");
-    assert_ne!(edited.sql, judge.sql);
+    let mut edited = generated.clone();
+    edited.sql = edited.sql.replace(text, another);
+    assert_ne!(edited.sql, generated.sql);
     match dialect {
         Dialect::Postgres => {
             place.execute(plain, &[edited]);
             place.by_hand("DROP FUNCTION W.record_skips; DROP INDEX windrow_t_ds_command_workflow_instance_id");
         }
         Dialect::Mysql | Dialect::Mariadb => {
-            place.by_hand("DROP PROCEDURE W.workflow_instances_judge");
+            place.by_hand(&format!("DROP PROCEDURE W.{routine}"));
             place.execute("SET NAMES utf8mb4 COLLATE utf8mb4_bin", &[edited]);
             place.by_hand("DROP PROCEDURE W.record_skips; DROP INDEX windrow_t_ds_command_workflow_instance_id ON t_ds_command");
             place.by_hand("ALTER EVENT W.run DO DO 1");
         }
     }
+    let is_edited = format!("violation routine {routine}");
+    let has_drifted = format!("Edited routine {routine}");
     let mut found = vec![
         before,
         "violation routine record_skips",
-        "violation routine workflow_instances_judge",
+        &is_edited,
         "violation index windrow_t_ds_command_workflow_instance_id",
     ];
     if dialect != Dialect::Postgres {
@@ -496,7 +505,7 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
     place.by_hand("ALTER TABLE W.rule_pause DROP COLUMN paused_at; CREATE TABLE W.mine (id integer); DROP VIEW W.metrics");
     let mut drifted = vec![
         "Missing routine record_skips",
-        "Edited routine workflow_instances_judge",
+        &has_drifted,
         "Missing view metrics",
         "Extra table mine",
         "Missing column rule_pause.paused_at",
@@ -516,9 +525,7 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
     };
     assert_eq!(
         changed("-").join("\n"),
-        changed("+")
-            .join("\n")
-            .replace("NOT m.final", "m.final IS NULL")
+        changed("+").join("\n").replace(text, another)
     );
     assert!(!changed("-").is_empty(), "{}", found[1].diff);
     let lost = found.iter().find(|drift| drift.kind == Kind::Column);

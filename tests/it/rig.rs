@@ -300,8 +300,8 @@ pub(crate) fn due(client: &mut Client, limit: usize) -> Result<Vec<i64>> {
                  FROM {W}.workflow_instances_next(clock_timestamp(), NULL, NULL, '-infinity', 0, {limit} * 3) AS n
                  WHERE n.root IN (
                      SELECT g.id FROM (
-                         SELECT unnest(o_members) AS id FROM {W}.workflow_instances_judge(
-                             ARRAY(SELECT x.root FROM {W}.workflow_instances_next(clock_timestamp(), NULL, NULL, '-infinity', 0, {limit} * 3) AS x),
+                         SELECT unnest(o_members) AS id FROM {W}.judge(
+                             'workflow_instances', ARRAY(SELECT x.root::bigint FROM {W}.workflow_instances_next(clock_timestamp(), NULL, NULL, '-infinity', 0, {limit} * 3) AS x),
                              clock_timestamp(), NULL, NULL, false, false, '{{}}')
                      ) AS g
                  )

@@ -118,7 +118,7 @@ const FORBIDDEN: &[&str] = &[
     "INSERT INTO W.setting (rule, name, value) VALUES ('workflow_instances', 'batch_families', 1)",
     "TRUNCATE W.artifact",
     "SELECT W.workflow_instances_batch(1, '{1}', now(), 0, NULL, true, '{}')",
-    "SELECT W.workflow_instances_judge('{1}', now(), 0, NULL, true, true, '{}')",
+    "SELECT W.judge('workflow_instances', '{1}'::bigint[], now(), 0, NULL, true, true, '{}')",
     "SELECT W.workflow_instances_rows('{1}')",
     "SELECT W.record_skips(1, 'workflow_instances', '{1}', '{HELD}')",
     "SELECT W.run_open(1, NULL)",

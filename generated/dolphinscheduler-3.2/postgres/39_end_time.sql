@@ -32,8 +32,9 @@ CREATE OR REPLACE FUNCTION judge(
     OUT o_skip_keys    anyarray,
     OUT o_skip_reasons text[]
 )
-LANGUAGE plpgsql
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+SET row_security = off
 SET jit = off
 SET enable_nestloop = off
 SET plan_cache_mode = force_generic_plan
@@ -384,7 +385,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, boolean, anyarray) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that stays. p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 3b0f0b20cf69]';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that stays. p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons. [body 7666c3b0749a]';
 
 -- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and their ends.
 -- What a dry run has already counted is still there, but no longer a root to look at.

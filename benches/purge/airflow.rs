@@ -5,12 +5,14 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use postgres::Client;
 use serde_json::{Value, json};
-use windrow::demo::airflow::{HISTORY_33, SCHEMA_33};
-use windrow::demo::dolphinscheduler::FAMILIES_SETTING;
+use windrow::demo::FAMILIES_SETTING;
 
 use crate::report::Report;
 use crate::system::{INSTALLED, STOCK, System, digest, timed};
 use crate::{PAIRS, ROUNDS, data, watched};
+
+const HISTORY_33: &str = include_str!("../../specs/systems/airflow/postgres/history-3.3.sql");
+const SCHEMA_33: &str = include_str!("../../specs/systems/airflow/postgres/schema-3.3.sql");
 
 /// The longest transaction of the unbatched statements beside windrow's, and rows per CPU second beside theirs.
 const LONGEST_BAR: f64 = 20.0;

@@ -3,12 +3,14 @@
 use anyhow::{Context as _, Result, ensure};
 use postgres::Client;
 use serde_json::{Value, json};
-use windrow::demo::camunda7::{HISTORY_724, SCHEMA_724};
-use windrow::demo::dolphinscheduler::FAMILIES_SETTING;
+use windrow::demo::FAMILIES_SETTING;
 
 use crate::report::Report;
 use crate::system::{INSTALLED, System, digest, timed};
 use crate::{PAIRS, ROUNDS, data};
+
+const HISTORY_724: &str = include_str!("../../specs/systems/camunda7/postgres/history-7.24.sql");
+const SCHEMA_724: &str = include_str!("../../specs/systems/camunda7/postgres/schema-7.24.sql");
 
 /// Rows per CPU second beside the statements of the engine, and in windows beside the limit.
 const ENGINE_BAR: f64 = 7.0;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result};
 use postgres::Client;
 use windrow::bundle::Statement;
-use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
+use windrow::demo::FAMILIES_SETTING;
 use windrow::dialect::Dialect;
 use windrow::graph::{self, Graph};
 use windrow::render;
@@ -13,6 +13,11 @@ use windrow::sandbox::{Postgres, Settings};
 use windrow::spec;
 
 use crate::{connect, scale};
+
+const HISTORY_34: &str =
+    include_str!("../../specs/systems/dolphinscheduler/postgres/history-3.4.sql");
+const SCHEMA_34: &str =
+    include_str!("../../specs/systems/dolphinscheduler/postgres/schema-3.4.sql");
 
 /// The spec under test.
 pub(crate) const SPEC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/specs/dolphinscheduler.toml");

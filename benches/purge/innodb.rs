@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, anyhow, ensure};
 use serde_json::{Value, json};
 use windrow::bundle::Statement;
 use windrow::db::{self, Database};
-use windrow::demo::dolphinscheduler::mysql::{FAMILIES_VARIABLE, HISTORY_34, SCHEMA_34};
+use windrow::demo::FAMILIES_VARIABLE;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::sandbox::Mysql;
@@ -27,6 +27,9 @@ use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{
     CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS, Run, guard, observed, on_time, scale,
 };
+
+const HISTORY_34: &str = include_str!("../../specs/systems/dolphinscheduler/mysql/history-3.4.sql");
+const SCHEMA_34: &str = include_str!("../../specs/systems/dolphinscheduler/mysql/schema-3.4.sql");
 
 /// Rows of a table at a time, in the loop and in pt-archiver.
 const CHUNK: usize = 1000;

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::common::{OnDatabase, dialects};
-use crate::demo::systems::{SYSTEMS, System};
+use crate::demo::{SYSTEMS, System};
 use crate::dialect::Dialect;
 
 /// Options of `arm`.

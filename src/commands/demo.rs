@@ -11,7 +11,7 @@ use super::session::calls;
 use super::specs::load;
 use crate::bundle::Bundle;
 use crate::cli::{Cli, Command, Demo};
-use crate::demo::systems::{Decision, System};
+use crate::demo::{Decision, System};
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::graph::Graph;

@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 use windrow::answers;
-use windrow::demo::systems::SYSTEMS;
+use windrow::demo::SYSTEMS;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::report;
@@ -129,7 +129,7 @@ pub(crate) fn graph() -> Graph {
     graph_of(SPEC)
 }
 
-fn scripts(dialect: Dialect) -> windrow::demo::systems::Scripts {
+fn scripts(dialect: Dialect) -> windrow::demo::Scripts {
     let system = SYSTEMS.iter().find(|system| system.name == "airflow-3");
     let scripts = system.and_then(|system| system.scripts(dialect));
     scripts.expect("Airflow runs on this server")

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::systems::dolphinscheduler;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use windrow::demo::dolphinscheduler;
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 
-use anyhow::Result;
-use postgres::{Client, NoTls};
-use windrow::demo::dolphinscheduler::{
+use crate::support::systems::dolphinscheduler::{
     DEMO_FAMILIES, FAMILIES_SETTING, HISTORY_34, SCHEMA_32, SCHEMA_34,
 };
+use anyhow::Result;
+use postgres::{Client, NoTls};
 use windrow::sandbox::{Postgres, Settings};
 
 mod twins;

@@ -5,11 +5,11 @@ pub(crate) mod catalog;
 use std::io::Write as _;
 use std::process::Stdio;
 
+use crate::support::systems::dolphinscheduler::mysql::SCHEMA_34;
 use serde_json::{Value, json};
 use windrow::bundle::Statement;
 use windrow::calls::Calls;
 use windrow::db::Row;
-use windrow::demo::dolphinscheduler::mysql::SCHEMA_34;
 use windrow::dialect::Dialect;
 use windrow::drift::{self, Drift, Kind};
 use windrow::graph::{Graph, Shared};

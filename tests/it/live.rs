@@ -13,9 +13,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::support::systems::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use postgres::{Client, NoTls};
 use serde_json::Value;
-use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use windrow::sandbox::{Postgres, Settings};
 
 use crate::harness::tests;

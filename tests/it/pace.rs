@@ -2,10 +2,10 @@
 
 use std::thread;
 
+use crate::support::systems::dolphinscheduler as demo;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use windrow::demo::dolphinscheduler as demo;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
 

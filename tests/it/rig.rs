@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
+use crate::support::systems::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use anyhow::{Context, Result, anyhow, ensure};
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
-use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, HISTORY_34, SCHEMA_34};
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 use windrow::render;

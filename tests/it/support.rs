@@ -10,4 +10,5 @@ pub(crate) mod installation;
 pub(crate) mod oracle;
 pub(crate) mod patience;
 mod pool;
+pub(crate) mod systems;
 pub(crate) mod world;

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use windrow::db::Row;
-use windrow::demo::systems::{Decision, SYSTEMS, System};
+use windrow::demo::{Decision, SYSTEMS, System};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::render;

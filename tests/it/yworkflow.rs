@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
+use crate::support::systems::dolphinscheduler::{FAMILIES_SETTING, NOW_SETTING};
+use crate::support::systems::yworkflow::{HISTORY, SCHEMA};
 use postgres::{Client, NoTls};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-use windrow::demo::dolphinscheduler::{FAMILIES_SETTING, NOW_SETTING};
-use windrow::demo::yworkflow::{HISTORY, SCHEMA};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 

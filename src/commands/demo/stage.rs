@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::db::{self, Database};
-use crate::demo::systems::System;
+use crate::demo::System;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::sandbox::mysql::{self, Flavour, Mysql};

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use crate::support::systems::dolphinscheduler::{
+    self, DEMO_FAMILIES, FAMILIES_SETTING, NOW_SETTING, mysql,
+};
 use anyhow::{Context, Result, ensure};
-use windrow::demo::dolphinscheduler::{self, DEMO_FAMILIES, FAMILIES_SETTING, NOW_SETTING, mysql};
 use windrow::sandbox::Postgres;
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 

@@ -162,7 +162,7 @@ fn another_version_is_one_finding() {
     assert_eq!(said.out.matches("[").count(), 1);
     let mut old = Database::bare();
     old.sql("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-    old.sql(windrow::demo::dolphinscheduler::SCHEMA_32);
+    old.sql(crate::support::systems::dolphinscheduler::SCHEMA_32);
     old.windrow("check SPEC").expect(
         1,
         &["tables are missing: `", "another version", "1 error\n"],

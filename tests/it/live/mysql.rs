@@ -5,8 +5,8 @@ mod findings;
 mod first_day;
 mod trouble;
 
+use crate::support::systems::dolphinscheduler::mysql::{FAMILIES_VARIABLE, HISTORY_34, SCHEMA_34};
 use windrow::db::{self, Database as Session};
-use windrow::demo::dolphinscheduler::mysql::{FAMILIES_VARIABLE, HISTORY_34, SCHEMA_34};
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 
 use super::{Said, W, wait, windrow};

@@ -1,7 +1,7 @@
 //! Two specs over the same tables: each says that the other is there, and a hold can be set for both.
 
+use crate::support::systems::camunda7::{self, mysql};
 use windrow::db;
-use windrow::demo::camunda7::{self, mysql};
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
 use windrow::sandbox::{self, Postgres};
 

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Database, PASSWORD, Said, at, client, shared, windrow};
-use windrow::demo::dolphinscheduler::SCHEMA_34;
+use crate::support::systems::dolphinscheduler::SCHEMA_34;
 use windrow::sandbox::{Postgres, Settings};
 
 use crate::harness::tests;

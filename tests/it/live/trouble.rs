@@ -124,7 +124,7 @@ fn a_role_that_may_create_roles_installs_on_the_newest_server() {
         .expect("a database");
     let url = server.url("own", "maker");
     let mut own = postgres::Client::connect(&url, postgres::NoTls).expect("the server accepts us");
-    own.batch_execute(windrow::demo::dolphinscheduler::SCHEMA_34)
+    own.batch_execute(crate::support::systems::dolphinscheduler::SCHEMA_34)
         .expect("the schema loads");
     for _ in 0..2 {
         windrow(&url, "install SPEC")

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
+use crate::support::systems::camunda7::{self, mysql};
+use crate::support::systems::dolphinscheduler as settings;
 use serde_json::{Value, json};
-use windrow::demo::camunda7::{self, mysql};
-use windrow::demo::dolphinscheduler as settings;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 

@@ -6,10 +6,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use crate::support::systems::dolphinscheduler::SCHEMA_34;
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
-use windrow::demo::dolphinscheduler::SCHEMA_34;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::render;

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use crate::support::systems::dolphinscheduler as postgres;
+use crate::support::systems::dolphinscheduler::mysql;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 use url::Url;
 use windrow::db::{self, Row};
-use windrow::demo::dolphinscheduler as postgres;
-use windrow::demo::dolphinscheduler::mysql;
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 use windrow::render;

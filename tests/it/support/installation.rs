@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use crate::support::systems::dolphinscheduler::{SCHEMA_34, mysql};
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
 use windrow::db;
-use windrow::demo::dolphinscheduler::{SCHEMA_34, mysql};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::render;

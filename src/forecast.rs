@@ -236,6 +236,7 @@ pub fn rounded_up(number: f64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::Schedule;
 
     fn load(families: f64) -> Load {
         Load {
@@ -253,7 +254,7 @@ mod tests {
     const NOON: i64 = 29_893_680;
 
     fn nightly() -> Calendar {
-        Calendar::new(&["0 2 * * *"], &[])
+        Calendar::new(&[Schedule::parse("0 2 * * *").expect("a schedule")], &[])
     }
 
     #[test]
@@ -309,7 +310,10 @@ mod tests {
             ends: 60,
             offset: 0,
         };
-        let calendar = Calendar::new(&["*/10 * * * *"], std::slice::from_ref(&window));
+        let calendar = Calendar::new(
+            &[Schedule::parse("*/10 * * * *").expect("a schedule")],
+            std::slice::from_ref(&window),
+        );
         let mut load = load(1e6);
         load.run_families = 1e9;
         // Three hours a night are 1,080,000 families: one run of an hour, then two more.

@@ -30,5 +30,6 @@ pub mod plan;
 pub mod render;
 pub mod report;
 pub mod sandbox;
+pub mod schedule;
 pub mod spec;
 pub mod ui;

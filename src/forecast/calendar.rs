@@ -1,5 +1,7 @@
 //! When scheduled runs start, and when they may work.
 
+use crate::schedule::{Cron, Form, Schedule};
+
 /// A window in which scheduled runs may work, on the clock of its zone.
 #[derive(Clone, Debug)]
 pub struct Opening {
@@ -16,40 +18,31 @@ pub struct Opening {
 /// Starts and windows. Minutes count from 1970, in UTC.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    lines: Vec<Line>,
+    schedules: Vec<Schedule>,
     openings: Vec<Opening>,
 }
 
-/// A schedule of five cron fields.
-#[derive(Clone, Debug)]
-struct Line {
-    minutes: Vec<i64>,
-    hours: Vec<i64>,
-    days: Vec<i64>,
-    months: Vec<i64>,
-    weekdays: Vec<i64>,
-    /// Whether a day of the month or one of the week will do.
-    either: bool,
-}
-
 impl Calendar {
-    /// Checked schedules (five cron fields in UTC, or `N seconds`); without windows, runs may always work.
-    pub fn new(schedules: &[impl AsRef<str>], openings: &[Opening]) -> Calendar {
-        let lines = schedules.iter();
+    /// Without windows, runs may always work.
+    pub fn new(schedules: &[Schedule], openings: &[Opening]) -> Calendar {
         Calendar {
-            lines: lines.map(|schedule| Line::new(schedule.as_ref())).collect(),
+            schedules: schedules.to_vec(),
             openings: openings.to_vec(),
         }
     }
 
     /// The same windows, with a start in every hour.
     pub fn hourly(&self) -> Calendar {
-        Calendar::new(&["7 * * * *"], &self.openings)
+        Calendar::new(&[Schedule::hourly()], &self.openings)
     }
 
     /// Whether a run is started at a minute.
     pub fn starts(&self, minute: i64) -> bool {
-        self.lines.iter().any(|line| line.starts(minute))
+        self.schedules.iter().any(|schedule| match schedule.form() {
+            // Several starts a minute are no more than one to a calendar.
+            Form::Seconds(_) => true,
+            Form::Cron(cron) => starts(cron, minute),
+        })
     }
 
     /// Whether runs may work at a minute.
@@ -98,59 +91,24 @@ impl Calendar {
     }
 }
 
-impl Line {
-    fn new(schedule: &str) -> Line {
-        let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
-        let [minute, hour, day, month, weekday] = fields[..] else {
-            // Several starts a minute are no more than one to a calendar.
-            return Line::new("* * * * *");
-        };
-        let mut weekdays = values(weekday, 0, 7);
-        weekdays.iter_mut().for_each(|day| *day %= 7);
-        Line {
-            minutes: values(minute, 0, 59),
-            hours: values(hour, 0, 23),
-            days: values(day, 1, 31),
-            months: values(month, 1, 12),
-            weekdays,
-            either: !day.starts_with('*') && !weekday.starts_with('*'),
-        }
+/// Whether these times of the clock are those of a minute.
+fn starts(cron: &Cron, minute: i64) -> bool {
+    let day = minute.div_euclid(1440);
+    if !cron.minutes.contains(&minute.rem_euclid(60))
+        || !cron.hours.contains(&(minute.rem_euclid(1440) / 60))
+    {
+        return false;
     }
-
-    fn starts(&self, minute: i64) -> bool {
-        let day = minute.div_euclid(1440);
-        if !self.minutes.contains(&(minute.rem_euclid(60)))
-            || !self.hours.contains(&(minute.rem_euclid(1440) / 60))
-        {
-            return false;
+    let (month, of_month) = date(day);
+    // 1 January 1970 was a Thursday.
+    let by_week = cron.weekdays.contains(&(day + 4).rem_euclid(7));
+    let by_month = cron.days.contains(&of_month);
+    cron.months.contains(&month)
+        && if cron.either {
+            by_week || by_month
+        } else {
+            by_week && by_month
         }
-        let (month, of_month) = date(day);
-        // 1 January 1970 was a Thursday.
-        let by_week = self.weekdays.contains(&(day + 4).rem_euclid(7));
-        let by_month = self.days.contains(&of_month);
-        self.months.contains(&month)
-            && match self.either {
-                true => by_week || by_month,
-                false => by_week && by_month,
-            }
-    }
-}
-
-/// The values that a checked cron field stands for.
-fn values(field: &str, low: i64, high: i64) -> Vec<i64> {
-    let number = |text: &str| text.parse().unwrap_or(low);
-    field
-        .split(',')
-        .flat_map(|part| {
-            let (range, step) = part.split_once('/').unwrap_or((part, "1"));
-            let (first, last) = match range.split_once('-') {
-                Some((first, last)) => (number(first), number(last)),
-                None if range == "*" => (low, high),
-                None => (number(range), number(range)),
-            };
-            (first..=last).step_by(step.parse().unwrap_or(1))
-        })
-        .collect()
 }
 
 /// The month and the day of the month of a day since 1970, by the Gregorian calendar.
@@ -174,8 +132,14 @@ mod tests {
     /// Monday, 2 November 2026, 00:00 UTC.
     const MONDAY: i64 = 29_892_960;
 
+    fn with(schedules: &[&str], openings: &[Opening]) -> Calendar {
+        let read = |text: &&str| Schedule::parse(text).expect("a schedule");
+        let schedules: Vec<Schedule> = schedules.iter().map(read).collect();
+        Calendar::new(&schedules, openings)
+    }
+
     fn starts(schedule: &str, days: i64) -> Vec<i64> {
-        let calendar = Calendar::new(&[schedule], &[]);
+        let calendar = with(&[schedule], &[]);
         (MONDAY..MONDAY + days * 1440)
             .filter(|minute| calendar.starts(*minute))
             .map(|minute| minute - MONDAY)
@@ -191,7 +155,7 @@ mod tests {
         assert_eq!(starts("0 0 4 * 1", 7), [0, 2 * 1440]);
         assert_eq!(starts("10-30/10,5 0 * * *", 1), [5, 10, 20, 30]);
         assert_eq!(starts("30 seconds", 1).len(), 1440);
-        let both = Calendar::new(&["30 2 * * *", "0 5 * * *"], &[]);
+        let both = with(&["30 2 * * *", "0 5 * * *"], &[]);
         assert!(both.starts(MONDAY + 150) && both.starts(MONDAY + 300));
         assert!(!both.starts(MONDAY + 151));
     }
@@ -206,7 +170,7 @@ mod tests {
 
     #[test]
     fn windows_go_over_midnight_on_the_clock_of_their_zone() {
-        let calendar = Calendar::new(
+        let calendar = with(
             &["* * * * *"],
             &[Opening {
                 days: "1".to_owned(),
@@ -225,7 +189,7 @@ mod tests {
             calendar.closes(MONDAY + 21 * 60, MONDAY + 2 * 1440),
             MONDAY + 29 * 60
         );
-        assert!(calendar.has_nights() && !Calendar::new(&["* * * * *"], &[]).has_nights());
+        assert!(calendar.has_nights() && !with(&["* * * * *"], &[]).has_nights());
         // Equal begin and end: the whole day.
         let whole = Opening {
             days: "3".to_owned(),
@@ -233,7 +197,7 @@ mod tests {
             ends: 0,
             offset: 0,
         };
-        let calendar = Calendar::new(&["* * * * *"], &[whole]);
+        let calendar = with(&["* * * * *"], &[whole]);
         assert_eq!(
             (0..7 * 1440)
                 .filter(|minute| calendar.is_open(*minute))

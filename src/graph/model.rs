@@ -1,6 +1,7 @@
 //! The whole of a spec, resolved.
 
 use crate::dialect::Dialect;
+use crate::schedule::Schedule;
 
 mod retention;
 mod rule;
@@ -35,8 +36,8 @@ pub struct Graph {
     pub ignored: Vec<Ignored>,
     /// The rules, in the order of the file, which is the order of a run.
     pub rules: Vec<Rule>,
-    /// When the scheduled run starts: five-field cron expressions in UTC, or `N seconds`; never empty.
-    pub schedules: Vec<String>,
+    /// When the scheduled run starts; never empty.
+    pub schedules: Vec<Schedule>,
     /// How many runs there may be at a time; they share out families.
     pub workers: i64,
     /// Seconds that pg_cron remembers past starts; 0: for ever.

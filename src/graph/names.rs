@@ -5,6 +5,7 @@ use toml::Spanned;
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::dialect::{DIALECTS, Dialect};
 use crate::graph::{Column, Kind};
+use crate::schedule::{Problem, Schedule};
 use crate::spec::grammar::{ColumnText, place};
 use crate::spec::{Names, Spec, Text, duration, each};
 
@@ -316,9 +317,9 @@ pub(super) fn schedules(
     text: &str,
     field: Option<&Spanned<Names>>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<String> {
+) -> Vec<Schedule> {
     let Some(field) = field else {
-        return vec!["7 * * * *".to_owned()];
+        return vec![Schedule::hourly()];
     };
     let written = each(field);
     if written.is_empty() {
@@ -329,75 +330,38 @@ pub(super) fn schedules(
             "list when scheduled runs start, or leave it out: seven minutes past every hour",
         ));
     }
-    for line in &written {
-        schedule(text, line, diagnostics);
-    }
-    written.into_iter().map(Spanned::into_inner).collect()
+    written
+        .iter()
+        .filter_map(|line| schedule(text, line, diagnostics))
+        .collect()
 }
 
-/// Checks five cron fields, or `N seconds`.
-fn schedule(text: &str, schedule: &Text, diagnostics: &mut Vec<Diagnostic>) {
+/// Reads five cron fields, or `N seconds`.
+fn schedule(text: &str, written: &Text, diagnostics: &mut Vec<Diagnostic>) -> Option<Schedule> {
     const HELP: &str = "write five fields (minute, hour, day of month, month, day of week) of `*`, numbers, `a-b`, `*/n` \
                         and lists of these, in UTC; or `N seconds` with N from 1 to 59";
-    const FIELDS: [(&str, u32, u32); 5] = [
-        ("minute", 0, 59),
-        ("hour", 0, 23),
-        ("day of month", 1, 31),
-        ("month", 1, 12),
-        ("day of week", 0, 7),
-    ];
-    let value = schedule.get_ref();
-    let fields: Vec<(usize, &str)> = value
-        .split_ascii_whitespace()
-        .map(|field| (field.as_ptr() as usize - value.as_ptr() as usize, field))
-        .collect();
-    let message = format!("`{}` is no schedule", value.escape_debug());
-    if let [(_, number), (_, "seconds")] = fields.as_slice()
-        && whole_number(number).is_some_and(|number| (1..=59).contains(&number))
-    {
-        return;
-    }
-    if fields.len() != FIELDS.len() {
-        let label = format!("{} fields", fields.len());
+    let problems = match Schedule::parse(written.get_ref()) {
+        Ok(schedule) => return Some(schedule),
+        Err(problems) => problems,
+    };
+    let message = format!("`{}` is no schedule", written.get_ref().escape_debug());
+    for problem in problems {
+        let (span, label) = match problem {
+            Problem::Fields(count) => (written.span(), format!("{count} fields")),
+            Problem::Field {
+                place: part,
+                name,
+                range: (low, high),
+            } => (
+                place(text, written, part),
+                format!("{name}: {low} to {high}"),
+            ),
+        };
         diagnostics.push(
-            Diagnostic::error("invalid-schedule", schedule.span(), message, HELP).labelled(label),
+            Diagnostic::error("invalid-schedule", span, message.clone(), HELP).labelled(label),
         );
-        return;
     }
-    for ((start, field), (name, low, high)) in fields.into_iter().zip(FIELDS) {
-        if !field.split(',').all(|part| cron_part(part, low, high)) {
-            let span = place(text, schedule, start..start + field.len());
-            diagnostics.push(
-                Diagnostic::error("invalid-schedule", span, message.clone(), HELP)
-                    .labelled(format!("{name}: {low} to {high}")),
-            );
-        }
-    }
-}
-
-fn cron_part(part: &str, low: u32, high: u32) -> bool {
-    let (range, step) = match part.split_once('/') {
-        Some((range, step)) => (range, Some(step)),
-        None => (part, None),
-    };
-    let within = |text: &str| whole_number(text).filter(|number| (low..=high).contains(number));
-    let ordered = match range.split_once('-') {
-        Some((first, last)) => {
-            matches!((within(first), within(last)), (Some(first), Some(last)) if first <= last)
-        }
-        // Servers disagree about the meaning of `5/10`.
-        None => range == "*" || (step.is_none() && within(range).is_some()),
-    };
-    ordered
-        && step.is_none_or(|step| whole_number(step).is_some_and(|step| (1..=high).contains(&step)))
-}
-
-fn whole_number(text: &str) -> Option<u32> {
-    if text.len() <= 4 && text.bytes().all(|digit| digit.is_ascii_digit()) {
-        text.parse().ok()
-    } else {
-        None
-    }
+    None
 }
 
 /// A duration in milliseconds that is a multiple of `unit` and at least `least`.

@@ -12,6 +12,7 @@ use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::{self, Postgres, Settings};
+use windrow::schedule::Schedule;
 
 use crate::harness::tests;
 use crate::rig::{self, W};
@@ -195,7 +196,9 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         rig::texts(client, jobs)
     };
     let lines = Graph {
-        schedules: vec!["7 * * * *".to_owned(), "*/5 3 * * 0".to_owned()],
+        schedules: ["7 * * * *", "*/5 3 * * 0"]
+            .map(|line| Schedule::parse(line).expect("a schedule"))
+            .to_vec(),
         workers: 2,
         ..rig::graph()
     };

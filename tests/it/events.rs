@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
 use windrow::sandbox::mysql::{Flavour, Mysql, Settings};
+use windrow::schedule::Schedule;
 
 use crate::harness::tests;
 use crate::oracle::now;
@@ -56,7 +57,9 @@ fn start(flavour: Flavour) -> Mysql {
 /// A run every second.
 fn every_second() -> Graph {
     Graph {
-        schedules: vec!["1 seconds".to_owned()],
+        schedules: ["1 seconds"]
+            .map(|line| Schedule::parse(line).expect("a schedule"))
+            .to_vec(),
         ..dolphinscheduler(Shared::Closed)
     }
 }
@@ -392,7 +395,9 @@ fn verify_tells_why_no_event_runs(flavour: Flavour) {
 
     // Every line of the schedule is an event; one that the spec has no more is told.
     installation.install(&Graph {
-        schedules: vec!["7 * * * *".to_owned(), "*/5 3 * * 0".to_owned()],
+        schedules: ["7 * * * *", "*/5 3 * * 0"]
+            .map(|line| Schedule::parse(line).expect("a schedule"))
+            .to_vec(),
         ..graph.clone()
     });
     let texts = told(&mut installation);

@@ -20,6 +20,7 @@ pub mod diagnostic;
 pub mod dialect;
 pub mod draw;
 pub mod drift;
+pub mod facts;
 pub mod failure;
 pub mod fit;
 pub mod forecast;

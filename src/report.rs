@@ -16,4 +16,3 @@ pub use plan::plan;
 pub use run::{preview, run};
 pub use status::status;
 pub use verify::verify;
-pub use words::REASONS;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::words::{long, meaning, plain};
+use super::words::{long, plain};
+use crate::facts::meaning;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted};
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{instant, keys, meaning, text};
+use super::words::{instant, keys, text};
 use crate::answers::{Figures, Preview, Run, RunAnswer, RunRule};
+use crate::facts::meaning;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted, duration};
 

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::words::{instant, long, meaning, text};
+use super::words::{instant, long, text};
 use crate::answers::{Due, Running, Status, Undeletable};
+use crate::facts::meaning;
 use crate::ui::Align::{Left, Right};
 use crate::ui::{Table, count, counted};
 

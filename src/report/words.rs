@@ -6,34 +6,6 @@ use serde_json::Value;
 
 use crate::ui::{counted, duration};
 
-/// Why families stay, and what each reason means.
-pub const REASONS: [(&str, &str); 10] = [
-    ("NON_FINAL_MEMBER", "a member has not ended"),
-    ("RETENTION_NOT_REACHED", "a member ended too recently"),
-    ("UNDATED_MEMBER", "a member is final but has no end time"),
-    ("HELD", "a hold keeps it"),
-    ("SHARED_MEMBER", "shares a member with a family that stays"),
-    ("REFERENCED", "a row that stays refers to it"),
-    (
-        "LOCKED",
-        "another session had it locked; the next run tries again",
-    ),
-    ("FAILED", "deleting it raised an error"),
-    (
-        "POLICY_DISABLED",
-        "no enabled policy and no definition says how long",
-    ),
-    ("NOT_A_ROOT", "no family has this root"),
-];
-
-/// What a reason means; nothing where it is not known.
-pub(super) fn meaning(reason: &str) -> &'static str {
-    REASONS
-        .iter()
-        .find(|(name, _)| *name == reason)
-        .map_or("", |(_, meaning)| meaning)
-}
-
 /// The first few keys of a list.
 pub(super) fn keys(all: &[Value]) -> String {
     let mut text = all.iter().take(5).map(plain).collect::<Vec<_>>().join(", ");

@@ -31,37 +31,34 @@ pub(super) fn refuse(
     strategy: Strategy,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let (name, help) = match strategy {
-        Strategy::EndTime => (
-            "end-time",
-            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`",
-        ),
-        Strategy::RemovalTime => (
-            "removal-time",
-            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already",
-        ),
-        Strategy::Age => (
-            "age",
-            "it has `root`, `time`, `candidates`, `references`, `retention`, `archive` and `limits` with `batch_rows`",
-        ),
-        Strategy::Expiry => (
-            "expiry",
-            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows`",
-        ),
-        Strategy::Orphan => (
-            "orphan",
-            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows`",
-        ),
-        Strategy::KeepLast => (
-            "keep-last",
-            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows`",
-        ),
+    let help = match strategy {
+        Strategy::EndTime => {
+            "it has `root`, `candidates`, `final`, `end_time`, `start_time`, `hierarchy`, `shared`, `retention`, `keep`, `limits`, `artifacts`, `archive` and `orphan_guard`"
+        }
+        Strategy::RemovalTime => {
+            "it has `root`, `time`, `tables`, `unit`, `end_time`, `references`, `retention` with `minimum` and `safety_lag`, `stamp`, `archive`, and `limits` with `batch_rows`, and `batch_families` where `unit` is `family`: the stored time holds the retention already"
+        }
+        Strategy::Age => {
+            "it has `root`, `time`, `candidates`, `references`, `retention`, `archive` and `limits` with `batch_rows`"
+        }
+        Strategy::Expiry => {
+            "it has `root`, `time`, `candidates`, `fallback` with a time and a retention, `archive`, and `limits` with `batch_rows`"
+        }
+        Strategy::Orphan => {
+            "it has `root`, `needs`, `candidates`, `time` and `retention` or `at_once`, `archive`, and `limits` with `batch_rows`"
+        }
+        Strategy::KeepLast => {
+            "it has `root`, `keep`, `candidates`, `time` and `retention`, `archive`, and `limits` with `batch_rows`"
+        }
     };
     for (field, span) in found {
         diagnostics.push(Diagnostic::error(
             "field-of-other-strategy",
             span.clone(),
-            format!("a rule of the strategy `{name}` has no `{field}`"),
+            format!(
+                "a rule of the strategy `{}` has no `{field}`",
+                strategy.name()
+            ),
             help,
         ));
     }

@@ -1,84 +1,100 @@
 //! How much a rule takes at once, and what makes a batch wait.
 
+use toml::Spanned;
+
 use crate::diagnostic::Diagnostic;
+use crate::facts;
 use crate::graph::{Limits, names};
 use crate::spec::{self, Text};
 
+/// Resolves `limits`; durations in the unit that each is counted in.
 pub(super) fn limits(written: &spec::Limits, diagnostics: &mut Vec<Diagnostic>) -> Limits {
     Limits {
-        batch_families: names::count(
+        batch_families: count(
             written.batch_families.as_ref(),
-            200,
-            1..=100_000,
+            facts::BATCH_FAMILIES,
             diagnostics,
         ),
         batch_rows: written
             .batch_rows
             .as_ref()
-            .map(|rows| names::count(Some(rows), 1, 1..=100_000, diagnostics)),
-        run_families: names::count(
+            .map(|rows| count(Some(rows), facts::BATCH_ROWS, diagnostics)),
+        run_families: count(
             written.run_families.as_ref(),
-            10_000,
-            1..=1_000_000_000,
+            facts::RUN_FAMILIES,
             diagnostics,
         ),
-        run_rows: names::count(
-            written.run_rows.as_ref(),
-            0,
-            1..=1_000_000_000_000,
-            diagnostics,
-        ),
-        time_budget: names::milliseconds(
+        run_rows: count(written.run_rows.as_ref(), facts::RUN_ROWS, diagnostics),
+        time_budget: span(
             written.time_budget.as_ref(),
-            1_800_000,
-            1_000,
-            1_000,
+            facts::TIME_BUDGET,
             diagnostics,
-        ) / 1_000,
-        // For PostgreSQL 0 means to wait for ever.
-        lock_timeout: names::milliseconds(written.lock_timeout.as_ref(), 100, 1, 1, diagnostics),
-        retries: names::count(written.retries.as_ref(), 3, 0..=100, diagnostics),
-        target_batch: names::milliseconds(written.target_batch.as_ref(), 0, 1, 1, diagnostics),
-        rate: names::count(written.rate.as_ref(), 0, 1..=1_000_000_000, diagnostics),
-        nice: names::count(written.nice.as_ref(), 0, 0..=10_000, diagnostics),
-        max_replica_lag: names::milliseconds(
+        ),
+        lock_timeout: span(
+            written.lock_timeout.as_ref(),
+            facts::LOCK_TIMEOUT,
+            diagnostics,
+        ),
+        retries: count(written.retries.as_ref(), facts::RETRIES, diagnostics),
+        target_batch: span(
+            written.target_batch.as_ref(),
+            facts::TARGET_BATCH,
+            diagnostics,
+        ),
+        rate: count(written.rate.as_ref(), facts::RATE, diagnostics),
+        nice: count(written.nice.as_ref(), facts::NICE, diagnostics),
+        max_replica_lag: span(
             written.max_replica_lag.as_ref(),
-            0,
-            1_000,
-            1_000,
+            facts::MAX_REPLICA_LAG,
             diagnostics,
-        ) / 1_000,
-        max_replica_wal: names::count(
+        ),
+        max_replica_wal: count(
             written.max_replica_wal.as_ref(),
-            0,
-            1..=1_000_000_000,
+            facts::MAX_REPLICA_WAL,
             diagnostics,
         ),
-        max_active_sessions: names::count(
+        max_active_sessions: count(
             written.max_active_sessions.as_ref(),
-            0,
-            1..=1_000_000,
+            facts::MAX_ACTIVE_SESSIONS,
             diagnostics,
         ),
-        max_old_snapshot: names::count(
+        max_old_snapshot: count(
             written.max_old_snapshot.as_ref(),
-            0,
-            1..=1_000_000_000,
+            facts::MAX_OLD_SNAPSHOT,
             diagnostics,
         ),
         wait_while_sql: written
             .wait_while_sql
             .as_ref()
             .and_then(|sql| raw_query(sql, diagnostics)),
-        back_off_max: names::milliseconds(
+        back_off_max: span(
             written.back_off_max.as_ref(),
-            1_800_000,
-            1_000,
-            0,
+            facts::BACK_OFF_MAX,
             diagnostics,
-        ) / 1_000,
-        suspend_after: names::count(written.suspend_after.as_ref(), 5, 0..=100, diagnostics),
+        ),
+        suspend_after: count(
+            written.suspend_after.as_ref(),
+            facts::SUSPEND_AFTER,
+            diagnostics,
+        ),
     }
+}
+
+fn count(
+    written: Option<&Spanned<i64>>,
+    limit: facts::Count,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> i64 {
+    names::count(
+        written,
+        limit.default,
+        limit.least..=limit.greatest,
+        diagnostics,
+    )
+}
+
+fn span(written: Option<&Text>, limit: facts::Span, diagnostics: &mut Vec<Diagnostic>) -> i64 {
+    names::milliseconds(written, limit.default, limit.unit, limit.least, diagnostics) / limit.unit
 }
 
 /// A query that stands in the spec as it is: it is set between brackets in a routine, and must not end them.

@@ -5,9 +5,14 @@
 use std::collections::BTreeMap;
 
 mod calendar;
+mod report;
 mod width;
 
 pub use calendar::{Calendar, Opening};
+pub use report::{
+    Basis, Forecast, InflowFrom, LogVolume, MissingIndex, Remedy, Report, RuleForecast, Speed,
+    TableForecast, To, Total, WorkingHours,
+};
 pub use width::{Image, binlog_row, fixed_width, index_entry, wal};
 
 /// What a rule has to do, and what its runs may do at once.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
 use super::answer::{Exit, show};
 use super::session::Session;
 use crate::answers::{self, Setting, Window};
@@ -13,12 +11,16 @@ use crate::cli::Plan;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::fit;
-use crate::forecast::{self, Calendar, Course, Load, Opening};
+use crate::forecast::{
+    self, Basis, Calendar, Course, Forecast, Load, MissingIndex, Opening, Remedy, Report,
+    RuleForecast, Speed, TableForecast, To, Total, WorkingHours,
+};
 use crate::graph::{Graph, Rule};
 use crate::interrupt;
 use crate::plan;
 use crate::render;
 use crate::report;
+use crate::schedule::Schedule;
 use crate::ui::Ui;
 
 mod backlog;
@@ -41,13 +43,14 @@ const ENOUGH: f64 = 1_000.0;
 pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
     interrupt::cancels(session.database.cancel())?;
-    let document = document(&mut session, args, ui)
+    let plan = document(&mut session, args, ui)
         .map_err(|error| interrupt::explain(error, "windrow plan"))?;
-    show(ui, args.with.output, &document, || report::plan(&document));
+    let document = serde_json::to_value(&plan)?;
+    show(ui, args.with.output, &document, || report::plan(&plan));
     Ok(Exit::Clean)
 }
 
-fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::Result<Value> {
+fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::Result<Report> {
     let dialect = session.server.dialect;
     let graph = session.graph.named_for(dialect);
     if let Some(name) = &args.rule
@@ -75,23 +78,22 @@ fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::Result<Value
             continue;
         }
         let table = &graph.table(index.need.table).name;
-        indexes.push(json!({
-            "index": index.name,
-            "table": table,
-            "why": index.need.why,
-            "bytes": bytes.index(session, &index.need)?,
-            "statement": index.sql,
-        }));
+        indexes.push(MissingIndex {
+            bytes: bytes.index(session, &index.need)?,
+            index: index.name,
+            table: table.clone(),
+            why: index.need.why,
+            statement: index.sql,
+        });
     }
-    let mut plan = json!({
-        "spec": graph.name,
-        "server": dialect.facts().title,
-        "installed": installed,
-        "sees_tables": sees,
-        "indexes": indexes,
-        "rules": [],
-        "tables": [],
-    });
+    let mut plan = Report {
+        spec: graph.name.clone(),
+        server: dialect.facts().title,
+        installed,
+        sees_tables: sees,
+        indexes,
+        ..Report::default()
+    };
     if installed {
         forecast(session, args, &graph, &catalog, &mut bytes, &mut plan, ui)?;
     }
@@ -105,7 +107,7 @@ fn forecast(
     graph: &Graph,
     catalog: &Catalog,
     bytes: &mut Bytes,
-    plan: &mut Value,
+    plan: &mut Report,
     ui: &Ui,
 ) -> anyhow::Result<()> {
     let settings = session.documents(&session.calls.list(List::Setting), &[])?;
@@ -169,35 +171,51 @@ fn forecast(
     let mut listed = Vec::new();
     for (at, (rule, backlog, speed, basis)) in rules.iter().enumerate() {
         let course = &courses[at];
-        let mut told = told(rule, backlog, &loads[at], course);
-        told["speed"] = json!({"rows_per_second": speed.round(), "basis": basis});
-        told["remedies"] = json!(remedies(&loads, at, course, &calendar, budget, bytes.now));
         // Without one that goes, nobody knows how many rows a family has.
-        told["capacity_per_day"] = json!(
-            (backlog.going > 0.0)
-                .then(|| { forecast::capacity(&loads, at, &calendar, budget, bytes.now).floor() })
-        );
-        listed.push(told);
+        let capacity = (backlog.going > 0.0)
+            .then(|| forecast::capacity(&loads, at, &calendar, budget, bytes.now).floor());
+        listed.push(RuleForecast {
+            speed: Speed {
+                rows_per_second: speed.round(),
+                basis: basis.clone(),
+            },
+            remedies: remedies(&loads, at, course, &calendar, budget, bytes.now),
+            capacity_per_day: capacity,
+            ..told(rule, backlog, &loads[at], course)
+        });
     }
     let (weighed, log) = weigh(session, catalog, bytes, &tables, &archived)?;
     let sum = |what: fn(&Backlog) -> f64| rules.iter().map(|rule| what(&rule.1)).sum::<f64>();
     let ends = courses.iter().all(|course| course.runs.is_some());
     let first = rules.first().map(|rule| &rule.1);
-    plan["as_of"] = json!(first.and_then(|backlog| backlog.as_of.as_ref()));
-    plan["armed"] = json!(first.and_then(|backlog| backlog.armed));
-    plan["schedule"] = json!({
-        "cron": graph.schedules.join(", "), "windows": written, "time_budget": budget, "unit": day,
-    });
-    plan["rules"] = listed.into();
-    plan["tables"] = weighed.into();
-    plan["log"] = bytes.told(log, sum(|it| it.rows), sum(|it| it.batches), &tables);
-    plan["total"] = json!({
-        "families": sum(|it| it.going).round(),
-        "rows": sum(|it| it.rows).round(),
-        "batches": sum(|it| it.batches).round(),
-        "work_seconds": loads.iter().map(seconds).sum::<f64>().ceil(),
-        "done_in_seconds": ends.then(|| courses.iter().map(|course| course.wait).max()),
-        "days": ends.then(|| courses.iter().map(|course| course.days).max()),
+    plan.rules = listed;
+    plan.tables = weighed;
+    plan.outlook = Some(Forecast {
+        as_of: first.and_then(|backlog| backlog.as_of.clone()),
+        armed: first.and_then(|backlog| backlog.armed),
+        schedule: WorkingHours {
+            cron: graph.schedules.join(", "),
+            windows: written,
+            time_budget: budget,
+            unit: day,
+        },
+        log: bytes.told(log, sum(|it| it.rows), sum(|it| it.batches), &tables),
+        total: Total {
+            families: sum(|it| it.going).round(),
+            rows: sum(|it| it.rows).round(),
+            batches: sum(|it| it.batches).round(),
+            work_seconds: loads.iter().map(seconds).sum::<f64>().ceil(),
+            done_in_seconds: courses
+                .iter()
+                .map(|course| course.wait)
+                .max()
+                .filter(|_| ends),
+            days: courses
+                .iter()
+                .map(|course| course.days)
+                .max()
+                .filter(|_| ends),
+        },
     });
     Ok(())
 }
@@ -209,7 +227,7 @@ fn weigh(
     bytes: &mut Bytes,
     tables: &BTreeMap<String, f64>,
     archived: &BTreeMap<String, f64>,
-) -> anyhow::Result<(Vec<Value>, Option<f64>)> {
+) -> anyhow::Result<(Vec<TableForecast>, Option<f64>)> {
     let mut weighed = Vec::new();
     let mut log = Some(0.0);
     for (table, rows) in tables {
@@ -222,15 +240,15 @@ fn weigh(
         let all = live.map_or(0, |live| live.estimated_rows) as f64;
         let size = live.map_or(0, |live| live.table_bytes + live.index_bytes);
         let share = (all > 0.0).then(|| (rows / all).min(1.0));
-        weighed.push(json!({
-            "table": table,
-            "rows": rows.round(),
-            "rows_in_table": (all > 0.0).then_some(all),
-            "share": share,
-            "bytes": (size > 0).then_some(size),
-            "dead_bytes": share.map(|share| (share * size as f64).round()),
-            "log_bytes": logged.map(f64::round),
-        }));
+        weighed.push(TableForecast {
+            table: table.clone(),
+            rows: rows.round(),
+            rows_in_table: (all > 0.0).then_some(all),
+            share,
+            bytes: (size > 0).then_some(size),
+            dead_bytes: share.map(|share| (share * size as f64).round()),
+            log_bytes: logged.map(f64::round),
+        });
     }
     Ok((weighed, log))
 }
@@ -240,36 +258,37 @@ fn seconds(load: &Load) -> f64 {
     load.families * load.rows_per_family / load.speed
 }
 
-/// A rule as the document has it.
-fn told(rule: &Rule, backlog: &Backlog, load: &Load, course: &Course) -> Value {
+/// A rule as the document has it, but for what all rules together decide.
+fn told(rule: &Rule, backlog: &Backlog, load: &Load, course: &Course) -> RuleForecast {
     let known = backlog.is_known();
     let runs = course.runs.filter(|_| known);
-    json!({
-        "rule": rule.name,
-        "due_families": backlog.due.map(f64::round),
-        "due_complete": backlog.complete,
-        "counted": backlog.counted,
-        "families": known.then(|| backlog.going.round()),
-        "rows": known.then(|| backlog.rows.round()),
-        "batches": known.then(|| backlog.batches.ceil()),
-        "exact": backlog.exact,
-        "sampled_families": backlog.sampled,
-        "sample": backlog.sample,
-        "error_percent": backlog.error.ceil(),
-        "stays": backlog.stays,
-        "without_policy": backlog.without_policy,
-        "oldest_end_time": backlog.oldest,
-        "due_per_day": backlog.inflow,
-        "due_per_day_from": backlog.inflow_from,
-        "work_seconds": known.then(|| seconds(load).ceil()),
-        "runs": runs,
-        "days": runs.map(|_| course.days),
-        "done_in_seconds": runs.map(|_| course.wait),
-        "limit": course.limit.map(forecast::Limit::name),
-        "run_families": load.run_families,
-        "run_rows": load.run_rows.is_finite().then_some(load.run_rows),
-        "notes": backlog.notes,
-    })
+    RuleForecast {
+        rule: rule.name.clone(),
+        due_families: backlog.due.map(f64::round),
+        due_complete: backlog.complete,
+        counted: backlog.counted,
+        families: known.then(|| backlog.going.round()),
+        rows: known.then(|| backlog.rows.round()),
+        batches: known.then(|| backlog.batches.ceil()),
+        exact: backlog.exact,
+        sampled_families: backlog.sampled,
+        sample: backlog.sample,
+        error_percent: backlog.error.ceil(),
+        stays: backlog.stays.clone(),
+        without_policy: backlog.without_policy,
+        oldest_end_time: backlog.oldest.clone(),
+        due_per_day: backlog.inflow,
+        due_per_day_from: backlog.inflow_from.clone(),
+        work_seconds: known.then(|| seconds(load).ceil()),
+        runs,
+        days: runs.map(|_| course.days),
+        done_in_seconds: runs.map(|_| course.wait),
+        limit: course.limit.map(forecast::Limit::name),
+        run_families: load.run_families,
+        run_rows: load.run_rows.is_finite().then_some(load.run_rows),
+        notes: backlog.notes.clone(),
+        ..RuleForecast::default()
+    }
 }
 
 /// What would make a rule's backlog shorter: the change, and how many days it takes then.
@@ -280,15 +299,20 @@ fn remedies(
     calendar: &Calendar,
     budget: f64,
     now: i64,
-) -> Vec<Value> {
+) -> Vec<Remedy> {
     let days = |course: &Course| course.runs.map_or(i64::MAX, |_| course.days);
     if course.runs.is_some() && course.days < 2 {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let mut tell = |name: &str, to: Value, then: &Course| {
+    let mut tell = |change: &'static str, to: To, then: &Course| {
         if days(then) < days(course) {
-            found.push(json!({"change": name, "to": to, "days": then.days, "runs": then.runs}));
+            found.push(Remedy {
+                change,
+                to,
+                days: then.days,
+                runs: then.runs,
+            });
         }
     };
     let mut free = loads.to_vec();
@@ -296,22 +320,26 @@ fn remedies(
     let then = forecast::play(&free, calendar, budget, now)[at].clone();
     let most = forecast::rounded_up(then.most);
     if most as f64 > loads[at].run_families {
-        tell("run_families", most.into(), &then);
+        tell("run_families", To::Count(most), &then);
     }
     free[at].run_families = loads[at].run_families;
     free[at].run_rows = f64::INFINITY;
     if loads[at].run_rows.is_finite() {
         let then = forecast::play(&free, calendar, budget, now)[at].clone();
-        tell("run_rows", "off".into(), &then);
+        tell("run_rows", To::Off("off"), &then);
     }
     let long = (budget * 4.0).min(86_400.0);
     if long > budget {
         let then = forecast::play(loads, calendar, long, now)[at].clone();
-        tell("time_budget", long.into(), &then);
+        tell("time_budget", To::Seconds(long), &then);
     }
     let hourly = calendar.hourly();
     let then = forecast::play(loads, &hourly, budget, now)[at].clone();
-    tell("schedule", "7 * * * *".into(), &then);
+    tell(
+        "schedule",
+        To::Schedule(Schedule::hourly().to_string()),
+        &then,
+    );
     found
 }
 
@@ -320,7 +348,7 @@ fn pace(
     session: &mut Session,
     rule: &Rule,
     setting: impl Fn(&str) -> f64,
-) -> anyhow::Result<(f64, Value)> {
+) -> anyhow::Result<(f64, Basis)> {
     let rows = session
         .database
         .query(&session.calls.speed(), &[Some(&rule.name)])?;
@@ -333,7 +361,12 @@ fn pace(
     let most = if rate > 0.0 { rate } else { f64::INFINITY };
     if deleted >= ENOUGH && took > 0.0 {
         let speed = (deleted / took).min(most);
-        return Ok((speed, json!({"measured_runs": runs})));
+        return Ok((
+            speed,
+            Basis::Measured {
+                measured_runs: runs,
+            },
+        ));
     }
     let dialect = session.server.dialect;
     let assumed = ASSUMED
@@ -342,8 +375,14 @@ fn pace(
         .map_or(10_000.0, |(_, speed)| *speed);
     let nice = assumed / (1.0 + setting("nice") / 100.0);
     Ok(match rate > 0.0 && rate <= nice {
-        true => (rate, json!({"rate": rate})),
-        false => (nice, json!({"assumed": assumed, "nice": setting("nice")})),
+        true => (rate, Basis::Rate { rate }),
+        false => (
+            nice,
+            Basis::Assumed {
+                assumed,
+                nice: setting("nice"),
+            },
+        ),
     })
 }
 

@@ -12,7 +12,7 @@ use crate::answers::{self, Figures, Outlook, OutlookPart, Preview};
 use crate::cli::Plan;
 use crate::commands::session::Session;
 use crate::failure::Failure;
-use crate::forecast::{self, Slice};
+use crate::forecast::{self, InflowFrom, Slice};
 use crate::graph::Rule;
 use crate::interrupt;
 use crate::spec::duration;
@@ -50,7 +50,7 @@ pub(super) struct Backlog {
     pub(super) oldest: Option<String>,
     /// Families that become due, a day, and how that is known.
     pub(super) inflow: Option<f64>,
-    pub(super) inflow_from: Value,
+    pub(super) inflow_from: Option<InflowFrom>,
     /// Rows that go, by table.
     pub(super) tables: BTreeMap<String, f64>,
     /// What could not be found out.
@@ -215,7 +215,9 @@ fn inflow(
 ) -> anyhow::Result<()> {
     if let Some(families) = soon {
         backlog.inflow = Some(families / ahead * DAY);
-        backlog.inflow_from = json!({"rows_of_the_next_seconds": ahead});
+        backlog.inflow_from = Some(InflowFrom::Rows {
+            rows_of_the_next_seconds: ahead,
+        });
         return Ok(());
     }
     let rows = session
@@ -224,7 +226,7 @@ fn inflow(
     let hourly = rows.first().and_then(|row| row.first()?.as_deref());
     if let Some(hourly) = hourly.and_then(|text| text.parse::<f64>().ok()) {
         backlog.inflow = Some(hourly * 24.0);
-        backlog.inflow_from = json!("the last run");
+        backlog.inflow_from = Some(InflowFrom::Seen("the last run"));
     }
     Ok(())
 }

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
 use crate::catalog::{Catalog, CatalogTable};
 use crate::commands::session::Session;
 use crate::dialect::Dialect;
 use crate::failure;
-use crate::forecast::{Image, binlog_row, fixed_width, index_entry, wal};
+use crate::forecast::{Image, LogVolume, binlog_row, fixed_width, index_entry, wal};
 use crate::graph::Graph;
 use crate::plan::IndexNeed;
 use crate::render;
@@ -144,14 +142,14 @@ impl Bytes {
         rows: f64,
         batches: f64,
         tables: &BTreeMap<String, f64>,
-    ) -> Value {
+    ) -> LogVolume {
         let bytes = of_rows.map(|bytes| (bytes + batches * LOG_OF_BATCH).round());
         if self.dialect == Dialect::Postgres {
-            return json!({
-                "kind": "WAL",
-                "bytes": bytes,
-                "page_images": self.logs,
-            });
+            return LogVolume::Wal {
+                kind: "WAL",
+                bytes,
+                page_images: self.logs,
+            };
         }
         let redo: f64 = tables
             .iter()
@@ -160,17 +158,21 @@ impl Bytes {
                 rows * (REDO_OF_ROW + REDO_OF_ENTRY * indexes.saturating_sub(1) as f64)
             })
             .sum();
-        json!({
-            "kind": "binary log",
-            "bytes": if self.logs && rows > 0.0 { bytes } else { Some(0.0) },
-            "on": self.logs,
-            "row_image": match self.image {
+        LogVolume::Binary {
+            kind: "binary log",
+            bytes: if self.logs && rows > 0.0 {
+                bytes
+            } else {
+                Some(0.0)
+            },
+            on: self.logs,
+            row_image: match self.image {
                 Image::Full => "FULL",
                 Image::NoBlob => "NOBLOB",
                 Image::Minimal => "MINIMAL",
             },
-            "redo_bytes": redo.round(),
-        })
+            redo_bytes: redo.round(),
+        }
     }
 
     /// Bytes of a value of each of these columns together; none where this session may not read them.

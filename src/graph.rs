@@ -22,7 +22,7 @@ pub use keys::{ACTING, KnownKey};
 pub use model::{
     Action, Artifact, Definition, Document, Edge, Figure, Graph, Heartbeat, Ignored, Last, Limits,
     Link, Member, Need, Newest, Own, Reference, ReportField, Retention, Rule, Shared, Single,
-    Source, Stamp, Table, TableId, Timed, Unit, Window, With,
+    Source, Stamp, Strategy, Table, TableId, Timed, Unit, Window, With,
 };
 
 /// Resolves every name of a spec. The text is what the spec was read from; it gives the findings their places.

@@ -6,7 +6,7 @@ use super::finding::{Finding, error, notice, warning};
 use super::mysql;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Single, Table};
+use crate::graph::{Graph, Single, Strategy, Table};
 use crate::plan::{self, IndexNeed};
 
 /// Whether a table lacks an index that the plan needs, or has it, but not ready for use.
@@ -95,8 +95,8 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
 
 /// Whether a rule goes along these columns of a table, in their order.
 fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
-    graph.rules.iter().any(|rule| match &rule.single {
-        Some(Single::KeepLast { group, order, .. }) => {
+    graph.rules.iter().any(|rule| match rule.strategy() {
+        Strategy::Single(Single::KeepLast { group, order, .. }) => {
             let names = group.iter().chain(order).map(|column| column.name.as_str());
             graph.table(rule.root).name == table.name
                 && names.collect::<Vec<_>>().join(", ") == columns

@@ -21,8 +21,13 @@ pub fn judge_plan(
     match catalog.dialect {
         Dialect::Postgres => {
             let text = plan.first().and_then(|row| row.first()?.as_deref());
-            let plan = text.and_then(|text| serde_json::from_str(text).ok());
-            collect_scans(&plan.unwrap_or(Value::Null), &mut scans);
+            match serde_json::from_str(text.unwrap_or_default()) {
+                Ok(plan) => collect_scans(&plan, &mut scans),
+                Err(unreadable) => {
+                    let message = format!("the plan of `{what}` cannot be read: {unreadable}");
+                    return vec![error("not-explained", &probe.table, message)];
+                }
+            }
         }
         Dialect::Mysql | Dialect::Mariadb => mysql::collect_scans(probe, plan, catalog, &mut scans),
     }
@@ -150,6 +155,20 @@ mod tests {
              help: create an index that leads with the column, or run ANALYZE if the estimate is off"
             ]
         );
+    }
+
+    #[test]
+    fn a_plan_that_cannot_be_read_is_no_plan_without_scans() {
+        let probe = Probe {
+            what: "delete from big".to_owned(),
+            table: "big".to_owned(),
+            sql: String::new(),
+        };
+        for answer in [vec![], vec![vec![Some("Seq Scan on big".to_owned())]]] {
+            let found = judge_plan(&probe, &answer, &Catalog::default(), &[], 10_000);
+            let codes: Vec<&str> = found.iter().map(|finding| finding.code).collect();
+            assert_eq!(codes, ["not-explained"]);
+        }
     }
 
     fn plan_of(plan: Value) -> Vec<Vec<Option<String>>> {

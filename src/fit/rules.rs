@@ -9,7 +9,8 @@ use super::finding::{Finding, error, notice};
 use super::kinds::is_whole;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::graph::{
-    Column, Definition, Graph, Kind, Need, Newest, Rule, Single, Stamp, Table, Timed, With,
+    Column, Definition, Graph, Kind, Need, Newest, Rule, Single, Stamp, Strategy, Table, Timed,
+    With,
 };
 
 /// Adds what a rule reads and the catalog lacks.
@@ -39,11 +40,10 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
     for definition in rule.definitions() {
         definition_findings(definition, catalog, found);
     }
-    if let Some(timed) = &rule.timed {
-        timed_findings(graph, rule, timed, catalog, found);
-    }
-    if let Some(single) = &rule.single {
-        single_findings(graph, rule, single, catalog, found);
+    match rule.strategy() {
+        Strategy::EndTime => {}
+        Strategy::Timed(timed) => timed_findings(graph, rule, timed, catalog, found),
+        Strategy::Single(single) => single_findings(graph, rule, single, catalog, found),
     }
     for artifact in &rule.artifacts {
         let table = graph.table(artifact.table);

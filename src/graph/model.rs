@@ -9,7 +9,9 @@ mod strategy;
 mod table;
 
 pub use retention::{Definition, Retention, Source};
-pub use rule::{Artifact, Document, Figure, Last, Limits, Link, Newest, ReportField, Rule, Shared};
+pub use rule::{
+    Artifact, Document, Figure, Last, Limits, Link, Newest, ReportField, Rule, Shared, Strategy,
+};
 pub use strategy::{Member, Need, Own, Reference, Single, Stamp, Timed, Unit};
 pub use table::{Action, Edge, Ignored, Table, TableId, With};
 

@@ -2,7 +2,7 @@
 
 use super::purge::{Keep, Purge};
 use crate::graph::{
-    Column, Condition, Graph, Link, Newest, Rule, Single, TableId, Test, Timed, Unit,
+    Column, Condition, Graph, Link, Newest, Rule, Single, Strategy, TableId, Test, Timed, Unit,
 };
 
 /// An index that a statement needs.
@@ -30,10 +30,10 @@ pub(super) fn needs(graph: &Graph, purges: &[Purge]) -> Vec<IndexNeed> {
     let mut indexes: Vec<IndexNeed> = graph
         .rules
         .iter()
-        .flat_map(|rule| match (&rule.timed, &rule.single) {
-            (Some(timed), _) => timed_indexes(graph, rule, timed),
-            (_, Some(single)) => single_indexes(graph, rule, single),
-            (None, None) => std::iter::once(scan_index(graph, rule))
+        .flat_map(|rule| match rule.strategy() {
+            Strategy::Timed(timed) => timed_indexes(graph, rule, timed),
+            Strategy::Single(single) => single_indexes(graph, rule, single),
+            Strategy::EndTime => std::iter::once(scan_index(graph, rule))
                 .chain(
                     rule.newest
                         .iter()

@@ -51,7 +51,27 @@ pub struct Rule {
     pub order: Vec<TableId>,
 }
 
+/// How the rows of a rule become due.
+#[derive(Clone, Copy, Debug)]
+pub enum Strategy<'a> {
+    /// Whole families, by the end of their last member.
+    EndTime,
+    /// Rows by a time that each of them has.
+    Timed(&'a Timed),
+    /// Rows one by one, each for what it is itself.
+    Single(&'a Single),
+}
+
 impl Rule {
+    /// How its rows become due: it has [`Rule::timed`], or [`Rule::single`], or neither.
+    pub fn strategy(&self) -> Strategy<'_> {
+        match (&self.timed, &self.single) {
+            (Some(timed), _) => Strategy::Timed(timed),
+            (None, Some(single)) => Strategy::Single(single),
+            (None, None) => Strategy::EndTime,
+        }
+    }
+
     /// The tables that say how long something is kept: for runs, and for removal times that are set anew.
     pub fn definitions(&self) -> impl Iterator<Item = &Definition> {
         let of_stamps = self
@@ -66,7 +86,10 @@ impl Rule {
 
     /// How removal times can be set anew.
     pub fn stamps(&self) -> &[Stamp] {
-        self.timed.as_ref().map_or(&[], |timed| &timed.stamps)
+        match self.strategy() {
+            Strategy::Timed(timed) => &timed.stamps,
+            Strategy::EndTime | Strategy::Single(_) => &[],
+        }
     }
 
     /// The links by which rows of the root table name each other.
@@ -96,7 +119,7 @@ impl Rule {
     /// Whether workers share out its families. Whatever goes table by table or row by row has an order over the
     /// transactions: there one worker does all of it.
     pub fn is_divided(&self) -> bool {
-        self.timed.is_none() && self.single.is_none()
+        matches!(self.strategy(), Strategy::EndTime)
     }
 
     /// Rows of one table in one transaction, of those that do not go by families, where no setting says otherwise.
@@ -104,10 +127,11 @@ impl Rule {
     /// To find a window of time costs as much however long it is. On PostgreSQL one of 20,000 rows of each table still takes
     /// a tenth of a second (`make bench`, part `camunda`); to InnoDB a row costs several times as much.
     pub fn batch_rows(&self, dialect: Dialect) -> i64 {
-        self.limits.batch_rows.unwrap_or(match dialect {
-            Dialect::Postgres if self.timed.is_some() => 20_000,
+        let otherwise = match (dialect, self.strategy()) {
+            (Dialect::Postgres, Strategy::Timed(_)) => 20_000,
             _ => 5_000,
-        })
+        };
+        self.limits.batch_rows.unwrap_or(otherwise)
     }
 
     fn links(&self, table: TableId, one: &Edge, other: &Edge) -> bool {

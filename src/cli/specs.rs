@@ -70,6 +70,10 @@ pub struct Generate {
     #[arg(long, default_value = "generated", value_name = "FOLDER")]
     pub out: PathBuf,
 
+    /// Write every file whole, kernel included, to this folder: what psql, mysql and mariadb apply in the order of the names
+    #[arg(long, value_name = "FOLDER", conflicts_with = "out")]
+    pub bundle: Option<PathBuf>,
+
     /// Write nothing; show what is stale and exit 1
     #[arg(long)]
     pub check: bool,

@@ -1,10 +1,12 @@
 //! `generate`: the SQL files of each spec, written where they differ, or compared.
 
+use std::path::Path;
+
 use similar::TextDiff;
 
 use super::answer::Exit;
 use super::specs::load;
-use crate::bundle::Stale;
+use crate::bundle::{Form, Stale};
 use crate::cli::Generate;
 use crate::failure::Failure;
 use crate::render;
@@ -20,28 +22,29 @@ pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
             bundles.push(render::bundle(&graph, *dialect)?);
         }
     }
+    let (form, folder) = match &args.bundle {
+        Some(folder) => (Form::Client, folder),
+        None => (Form::Review, &args.out),
+    };
     let mut stale = Vec::new();
     for bundle in &bundles {
         let changes = if args.check {
-            bundle.compare(&args.out)
+            bundle.compare(form, folder)
         } else {
-            bundle.write(&args.out)
+            bundle.write(form, folder)
         };
         let verb = if args.check { "read" } else { "write" };
         stale.extend(changes.map_err(|error| {
-            Failure::new(format!(
-                "cannot {verb} the files in `{}`",
-                args.out.display()
-            ))
-            .caused_by(error)
+            Failure::new(format!("cannot {verb} the files in `{}`", folder.display()))
+                .caused_by(error)
         })?);
     }
     // Alert rules and dashboard are of the spec, whatever the dialect.
     stale.sort_by(|a, b| a.path.cmp(&b.path));
     stale.dedup_by(|a, b| a.path == b.path);
-    let files: usize = bundles.iter().map(|bundle| bundle.files.len()).sum();
+    let files: usize = bundles.iter().map(|bundle| bundle.form(form).count()).sum();
     if args.check {
-        return Ok(report_stale(&stale, args, files, ui));
+        return Ok(report_stale(&stale, args, folder, files, ui));
     }
     for change in &stale {
         let what = match (&change.before, &change.after) {
@@ -49,27 +52,24 @@ pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
             (_, None) => "removed",
             _ => "changed",
         };
-        ui.note(&format!(
-            "{what}  {}",
-            args.out.join(&change.path).display()
-        ));
+        ui.note(&format!("{what}  {}", folder.join(&change.path).display()));
     }
     if stale.is_empty() {
         ui.note(&format!(
             "{} up to date in `{}`",
             counted(files as i64, "file is", "files are"),
-            args.out.display()
+            folder.display()
         ));
     }
     Ok(Exit::Clean)
 }
 
-fn report_stale(stale: &[Stale], args: &Generate, files: usize, ui: &Ui) -> Exit {
+fn report_stale(stale: &[Stale], args: &Generate, folder: &Path, files: usize, ui: &Ui) -> Exit {
     if stale.is_empty() {
         ui.note(&format!(
             "{} up to date in `{}`",
             counted(files as i64, "file is", "files are"),
-            args.out.display()
+            folder.display()
         ));
         return Exit::Clean;
     }
@@ -106,9 +106,14 @@ fn report_stale(stale: &[Stale], args: &Generate, files: usize, ui: &Ui) -> Exit
         .map(|spec| spec.display().to_string())
         .collect();
     ui.hint(&format!(
-        "run `windrow generate {} --out {}`",
+        "run `windrow generate {} --{} {}`",
         specs.join(" "),
-        args.out.display()
+        if args.bundle.is_some() {
+            "bundle"
+        } else {
+            "out"
+        },
+        folder.display()
     ));
     Exit::Found
 }

@@ -226,7 +226,7 @@ pub(super) fn going<'a>(graph: &'a Graph, plan: &Plan) -> Vec<&'a str> {
     names
 }
 
-/// The document of a spec as a literal.
+/// The document of a spec.
 pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     let control = control_name(graph);
     let going = going(graph, plan);
@@ -302,10 +302,10 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         indexes,
         guards: orphan_guard::documents(graph, dialect),
     };
-    literal(&document, dialect)
+    written(&document)
 }
 
-/// The document of the schedule as a literal: what starts, when, and as whom.
+/// The document of the schedule: what starts, when, and as whom.
 pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
     let control = control_name(graph);
     let mut jobs: Vec<CronJob> = Job::of(graph)
@@ -345,7 +345,7 @@ pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
         operator: role_name(dialect, &control, "operator"),
         jobs,
     };
-    literal(&document, dialect)
+    written(&document)
 }
 
 /// The document of a rule as a literal.
@@ -455,15 +455,19 @@ fn strategy(rule: &Rule) -> &'static str {
     }
 }
 
-/// A document as a literal of the server: a line for each thing that it says, and for each item of a list or an object in
-/// it. No spec can have the quote in it.
-fn literal(document: &impl Serialize, dialect: Dialect) -> String {
+/// A document as text: a line for each thing that it says, and for each item of a list or an object in it.
+fn written(document: &impl Serialize) -> String {
     let mut text = Vec::new();
     let mut writer = Serializer::with_formatter(&mut text, Lines::default());
     document
         .serialize(&mut writer)
         .expect("names and numbers are JSON");
-    let text = String::from_utf8(text).expect("JSON is UTF-8");
+    String::from_utf8(text).expect("JSON is UTF-8")
+}
+
+/// A document as a literal of the server. No spec can have PostgreSQL's quote in it.
+fn literal(document: &impl Serialize, dialect: Dialect) -> String {
+    let text = written(document);
     match dialect {
         Dialect::Postgres => format!("$windrow$\n{text}\n$windrow$"),
         Dialect::Mysql | Dialect::Mariadb => dialect.text(&text),

@@ -1,6 +1,9 @@
 //! The kernel: the text that every spec shares. It is plain SQL without a hole, and names no schema: each routine looks
 //! for unqualified names where it stands itself.
 
+use sha2::{Digest, Sha256};
+
+use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
@@ -11,6 +14,8 @@ pub(super) struct KernelFile {
     pub(super) name: &'static str,
     /// What it is for.
     pub(super) purpose: &'static str,
+    /// Where its text stands, below `templates/kernel/`.
+    source: &'static str,
     bare: &'static str,
     prologue: Prologue,
 }
@@ -30,17 +35,20 @@ enum Prologue {
 }
 
 /// Texts that several files have in them, where a line says `--+` and their name.
-const PARTS: &[(&str, &str)] = &[
+const PARTS: &[(&str, &str, &str)] = &[
     (
         "callable.sql",
+        "postgres/parts/callable.sql",
         include_str!("../../templates/kernel/postgres/parts/callable.sql"),
     ),
     (
         "claims.sql",
+        "postgres/parts/claims.sql",
         include_str!("../../templates/kernel/postgres/parts/claims.sql"),
     ),
     (
         "rights.sql",
+        "postgres/parts/rights.sql",
         include_str!("../../templates/kernel/postgres/parts/rights.sql"),
     ),
 ];
@@ -65,11 +73,11 @@ fn with_parts(text: &str) -> String {
         let part = code.strip_prefix("--+ ").map(|name| {
             PARTS
                 .iter()
-                .find(|(known, _)| *known == name)
+                .find(|(known, ..)| *known == name)
                 .expect("a part of the kernel")
         });
         match part {
-            Some((_, part)) => {
+            Some((.., part)) => {
                 let indent = &line[..line.len() - code.len()];
                 for line in with_parts(part).lines() {
                     whole.extend([if line.is_empty() { "" } else { indent }, line, "\n"]);
@@ -86,78 +94,91 @@ const CORE: &[KernelFile] = &[
     KernelFile {
         name: "10_control.sql",
         purpose: "the control schema: roles, policies, holds and the ledger",
+        source: "postgres/core/10_control.sql",
         bare: include_str!("../../templates/kernel/postgres/core/10_control.sql"),
         prologue: Prologue::Installer,
     },
     KernelFile {
         name: "11_rules.sql",
         purpose: "what the spec says of each rule",
+        source: "postgres/core/11_rules.sql",
         bare: include_str!("../../templates/kernel/postgres/core/11_rules.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "12_settings.sql",
         purpose: "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
+        source: "postgres/core/12_settings.sql",
         bare: include_str!("../../templates/kernel/postgres/core/12_settings.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "35_guard.sql",
         purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
+        source: "postgres/core/35_guard.sql",
         bare: include_str!("../../templates/kernel/postgres/core/35_guard.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "35_pace.sql",
         purpose: "how big the next batch is, and what a run rests for before it",
+        source: "postgres/core/35_pace.sql",
         bare: include_str!("../../templates/kernel/postgres/core/35_pace.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "38_step.sql",
         purpose: "what the steps, previews and purges of all strategies share",
+        source: "postgres/core/38_step.sql",
         bare: include_str!("../../templates/kernel/postgres/core/38_step.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "40_run.sql",
         purpose: "run, preview and purge, and what operates them",
+        source: "postgres/core/40_run.sql",
         bare: include_str!("../../templates/kernel/postgres/core/40_run.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "41_calls.sql",
         purpose: "run and purge: what commits",
+        source: "postgres/core/41_calls.sql",
         bare: include_str!("../../templates/kernel/postgres/core/41_calls.sql"),
         prologue: Prologue::Commits,
     },
     KernelFile {
         name: "46_metrics.sql",
         purpose: "how much is due, what stays and why, and the metrics",
+        source: "postgres/core/46_metrics.sql",
         bare: include_str!("../../templates/kernel/postgres/core/46_metrics.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "47_plan.sql",
         purpose: "how much is due, along time and ahead of it: what a backlog plan starts from",
+        source: "postgres/core/47_plan.sql",
         bare: include_str!("../../templates/kernel/postgres/core/47_plan.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "48_verify.sql",
         purpose: "is everything as it should be?",
+        source: "postgres/core/48_verify.sql",
         bare: include_str!("../../templates/kernel/postgres/core/48_verify.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "51_rights.sql",
         purpose: "who may call what, and what an installation notes at its end",
+        source: "postgres/core/51_rights.sql",
         bare: include_str!("../../templates/kernel/postgres/core/51_rights.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "60_schedule.sql",
         purpose: "the schedule",
+        source: "postgres/core/60_schedule.sql",
         bare: include_str!("../../templates/kernel/postgres/core/60_schedule.sql"),
         prologue: Prologue::Schedule,
     },
@@ -167,6 +188,7 @@ const CORE: &[KernelFile] = &[
 const END_TIME: &[KernelFile] = &[KernelFile {
     name: "39_end_time.sql",
     purpose: "rules by the end of families",
+    source: "postgres/strategies/end_time.sql",
     bare: include_str!("../../templates/kernel/postgres/strategies/end_time.sql"),
     prologue: Prologue::Owner,
 }];
@@ -175,6 +197,7 @@ const END_TIME: &[KernelFile] = &[KernelFile {
 const TIMED: &[KernelFile] = &[KernelFile {
     name: "39_timed.sql",
     purpose: "rules by a stored removal time, or by age",
+    source: "postgres/strategies/timed.sql",
     bare: include_str!("../../templates/kernel/postgres/strategies/timed.sql"),
     prologue: Prologue::Owner,
 }];
@@ -183,6 +206,7 @@ const TIMED: &[KernelFile] = &[KernelFile {
 const SINGLE: &[KernelFile] = &[KernelFile {
     name: "39_single.sql",
     purpose: "rules of single rows: expiry, orphan, keep-last",
+    source: "postgres/strategies/single.sql",
     bare: include_str!("../../templates/kernel/postgres/strategies/single.sql"),
     prologue: Prologue::Owner,
 }];
@@ -191,6 +215,7 @@ const SINGLE: &[KernelFile] = &[KernelFile {
 const WORKERS: &[KernelFile] = &[KernelFile {
     name: "11_workers.sql",
     purpose: "the workers: how they share out a sweep",
+    source: "postgres/features/11_workers.sql",
     bare: include_str!("../../templates/kernel/postgres/features/11_workers.sql"),
     prologue: Prologue::Owner,
 }];
@@ -211,12 +236,59 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
     used.flat_map(|(_, files)| files).collect()
 }
 
-/// What a session is told that applies a file, as literals.
+/// What a session is told that applies a file: documents.
 pub(super) struct Told {
     /// The document of the spec.
     pub(super) spec: String,
     /// What the schedule starts.
     pub(super) schedule: String,
+}
+
+/// What stands in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
+pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<File> {
+    let files = files(graph, dialect);
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let folder = format!("{}/{}", graph.name, dialect.facts().folder);
+    let origin = super::origin(graph);
+    let mut lock = format!(
+        "# 10_kernel.lock: the files of the kernel that this installation has, the same in every spec.\n\
+         # {origin}\n\
+         # `windrow generate --bundle FOLDER` writes them out, in the order in which a client applies them.\n"
+    );
+    let mut stand_ins = Vec::new();
+    for file in files {
+        lock += &format!("{}  templates/kernel/{}\n", sha256(file.bare), file.source);
+        let document = match file.prologue {
+            Prologue::Owner | Prologue::Commits => continue,
+            Prologue::Installer => &told.spec,
+            Prologue::Schedule => &told.schedule,
+        };
+        let name = file.name.replace(".sql", ".json");
+        stand_ins.push(File {
+            path: format!("{folder}/{name}"),
+            statements: Vec::new(),
+            text: document.replacen('{', &format!("{{\n  \"generated\": \"{origin}\","), 1) + "\n",
+            kernel: false,
+        });
+    }
+    for (_, source, text) in PARTS {
+        lock += &format!("{}  templates/kernel/{source}\n", sha256(text));
+    }
+    stand_ins.push(File {
+        path: format!("{folder}/10_kernel.lock"),
+        statements: Vec::new(),
+        text: lock,
+        kernel: false,
+    });
+    stand_ins
+}
+
+/// The hash of a text, as `sha256sum` writes it.
+fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl KernelFile {
@@ -227,7 +299,10 @@ impl KernelFile {
              --# set statement_timeout\nSET statement_timeout = '1min';\n"
             .to_owned();
         let document = |document: &str| {
-            format!("--# tell the session what the spec says\nSET windrow.document = {document};\n")
+            format!(
+                "--# tell the session what the spec says\n\
+                 SET windrow.document = $windrow$\n{document}\n$windrow$;\n"
+            )
         };
         text += &match self.prologue {
             Prologue::Owner => format!(
@@ -291,7 +366,8 @@ mod tests {
     fn the_kernel_has_no_holes() {
         let files = [CORE, END_TIME, TIMED, SINGLE, WORKERS].concat();
         let texts = files.iter().map(|file| (file.name, file.bare));
-        for (name, text) in texts.chain(PARTS.iter().copied()) {
+        let parts = PARTS.iter().map(|(name, _, text)| (*name, *text));
+        for (name, text) in texts.chain(parts) {
             for (number, line) in text.lines().enumerate() {
                 let hole = ["{{", "{%", "{#", "@body@"];
                 let found = hole.iter().find(|hole| line.contains(*hole));

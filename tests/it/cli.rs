@@ -16,6 +16,7 @@ tests! {
         the_graph_is_drawn_for_mermaid,
         the_graph_is_drawn_for_graphviz,
         the_picture_is_well_formed_and_the_same_each_time,
+        a_bundle_has_every_file_whole_and_a_review_has_a_lock_in_place_of_the_kernel,
         stale_files_are_shown_and_exit_with_one,
     ],
 }
@@ -347,6 +348,49 @@ fn the_picture_is_well_formed_and_the_same_each_time() {
     assert!(!said.contains("NaN") && !said.contains("inf"), "{said}");
 }
 
+fn a_bundle_has_every_file_whole_and_a_review_has_a_lock_in_place_of_the_kernel() {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (review, bundle) = (at("review"), at("bundle"));
+    let said = windrow(&["generate", SPEC, "--out", &review]);
+    assert!(said.starts_with("exit: 0"), "{said}");
+    let said = windrow(&["generate", SPEC, "--bundle", &bundle]);
+    assert!(said.starts_with("exit: 0"), "{said}");
+    let read = |name: String| std::fs::read_to_string(name).ok();
+    let below =
+        |folder: &str, name: &str| read(format!("{folder}/dolphinscheduler/postgres/{name}"));
+    for kernel in ["10_control.sql", "40_run.sql", "60_schedule.sql"] {
+        assert!(below(&review, kernel).is_none(), "{kernel}");
+        let text = below(&bundle, kernel).unwrap_or_else(|| panic!("no {kernel}"));
+        assert!(text.lines().count() > 60, "{kernel} is not whole");
+    }
+    for own in ["11_spec.sql", "30_workflow_instances.sql", "verify.sql"] {
+        assert!(below(&review, own).is_some(), "{own}");
+        assert_eq!(below(&review, own), below(&bundle, own), "{own}");
+    }
+    let lock = below(&review, "10_kernel.lock").unwrap_or_default();
+    assert!(
+        lock.contains("  templates/kernel/postgres/core/40_run.sql\n"),
+        "{lock}"
+    );
+    assert!(below(&bundle, "10_kernel.lock").is_none());
+    // What the first file is told stands in the one as in the other.
+    let told = below(&review, "10_control.json").unwrap_or_default();
+    let line = "  \"control\": \"windrow_dolphinscheduler\",\n";
+    assert!(told.contains(line), "{told}");
+    assert!(below(&bundle, "10_control.sql").is_some_and(|text| text.contains(line)));
+    let said = windrow(&["generate", SPEC, "--bundle", &bundle, "--check"]);
+    assert!(said.starts_with("exit: 0"), "{said}");
+    std::fs::write(
+        format!("{bundle}/dolphinscheduler/postgres/40_run.sql"),
+        "-- by hand\n",
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
+    let said = windrow(&["generate", SPEC, "--bundle", &bundle, "--check"]);
+    assert!(said.starts_with("exit: 1"), "{said}");
+    assert!(said.contains(&format!("--bundle {bundle}")), "{said}");
+}
+
 fn stale_files_are_shown_and_exit_with_one() {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let out = folder.path().display().to_string();
@@ -354,13 +398,11 @@ fn stale_files_are_shown_and_exit_with_one() {
     assert!(generate(&["--check"]).starts_with("exit: 1"));
     assert!(generate(&[]).starts_with("exit: 0"));
     assert!(generate(&["--check"]).starts_with("exit: 0"));
-    let file = folder
-        .path()
-        .join("dolphinscheduler/postgres/10_control.sql");
+    let file = folder.path().join("dolphinscheduler/postgres/11_spec.sql");
     std::fs::write(&file, "-- by hand\n").unwrap_or_else(|error| panic!("{error}"));
     let said = generate(&["--check"]);
     assert!(
-        said.starts_with("exit: 1\n--- stdout\n--- a/dolphinscheduler/postgres/10_control.sql\n"),
+        said.starts_with("exit: 1\n--- stdout\n--- a/dolphinscheduler/postgres/11_spec.sql\n"),
         "{said}"
     );
     assert!(said.contains("\n--- by hand\n"), "{said}");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use windrow::bundle::Form;
 use windrow::dialect::DIALECTS;
 use windrow::{lint, render};
 
@@ -39,7 +40,8 @@ fn rendered() -> BTreeMap<String, String> {
         let graph = graph.expect("a spec without findings gives a graph");
         for dialect in &graph.dialects {
             let bundle = render::bundle(&graph, *dialect).expect("a checked spec renders");
-            files.extend(bundle.files.into_iter().map(|file| (file.path, file.text)));
+            let review = bundle.form(Form::Review);
+            files.extend(review.map(|file| (file.path.clone(), file.text.clone())));
         }
     }
     assert!(specs >= 2, "only {specs} specs were found");
@@ -112,8 +114,7 @@ fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
         let graph = graph_of(text);
         let bundle = render::bundle(&graph, DIALECTS[0]).expect("it renders");
         bundle
-            .files
-            .iter()
+            .form(Form::Review)
             .flat_map(|file| file.text.lines().map(str::to_owned).collect::<Vec<_>>())
             .collect()
     };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
 use windrow::bundle::Bundle;
 use windrow::dialect::Dialect;
 use windrow::graph::{Graph, Shared};
@@ -16,6 +17,7 @@ use crate::support::installation::Installation;
 tests! {
     lint: [
         the_text_of_the_kernel_is_the_same_in_every_spec,
+        a_lock_has_the_hashes_of_the_files_that_it_names,
         the_kernel_deletes_from_its_own_tables_alone,
     ],
     on_postgres: [
@@ -138,6 +140,32 @@ fn the_text_of_the_kernel_is_the_same_in_every_spec() {
         let is_there = created(&workers, &["function"]).any(|it| it == name);
         assert!(is_there, "no shipped spec installs {name}");
     }
+}
+
+/// As `sha256sum -c` compares them, for every lock that is committed.
+fn a_lock_has_the_hashes_of_the_files_that_it_names() {
+    let mut compared = 0;
+    for spec in fs::read_dir(root().join("generated")).expect("a readable folder") {
+        let spec = spec.expect("an entry").path();
+        for dialect in fs::read_dir(&spec).expect("a readable folder") {
+            let Ok(lock) =
+                fs::read_to_string(dialect.expect("an entry").path().join("10_kernel.lock"))
+            else {
+                continue;
+            };
+            for line in lock.lines().filter(|line| !line.starts_with('#')) {
+                let (hash, name) = line.split_once("  ").expect("a hash and a name");
+                let bytes = fs::read(root().join(name)).expect("a file of the kernel");
+                let found: String = Sha256::digest(bytes)
+                    .iter()
+                    .map(|byte| format!("{byte:02x}"))
+                    .collect();
+                assert_eq!(hash, found, "{name} in the lock of {}", spec.display());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 7 * 16, "only {compared} hashes were compared");
 }
 
 fn the_kernel_deletes_from_its_own_tables_alone() {

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{home, via};
+use super::names::home;
+use super::via;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
 

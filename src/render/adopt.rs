@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
+use super::names::{escaped, home};
 use super::timed::Roots;
-use super::{escaped, home, via};
+use super::via;
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Member, Own, Rule, Stamp, TableId, Timed, Unit};
 
@@ -159,7 +160,7 @@ impl<'a> Adopter<'a> {
             (_, None) => {
                 let work = self
                     .dialect
-                    .qualified(&super::control_name(self.graph), "work_root");
+                    .qualified(&super::names::control_name(self.graph), "work_root");
                 format!(
                     "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT(w.id) > 0 FROM ({some}) AS l LEFT JOIN {work} AS w ON w.id = l.{column})"
                 )

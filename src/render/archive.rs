@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{control_name, escaped, home, within_limit};
+use super::indexes::within_limit;
+use super::names::{control_name, escaped, home};
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};

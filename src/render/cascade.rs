@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::{StepView, by_end, home};
+use super::names::home;
+use super::rule_view::by_end;
+use super::views::StepView;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
 use crate::plan::{Purge, Step};

@@ -6,12 +6,14 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
+use super::indexes::index_statements;
+use super::jobs::Job;
+use super::names::{control_name, least_key, lock_class, pattern, role_name};
+use super::rule_view::{by_end, nested, time_name};
 use super::settings::SettingView;
 use super::single::SingleView;
-use super::{
-    Job, acting, archive, by_end, control_name, index_statements, keeps, least_key, lock_class,
-    nested, newest, orphan_guard, pattern, role_name, stamp, time_name, updates,
-};
+use super::spec_view::updates;
+use super::{acting, archive, keeps, newest, orphan_guard, stamp};
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{excluded, home, via};
+use super::edges::excluded;
+use super::names::home;
+use super::via;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
 use crate::plan::{Hop, Keep, Meet, Purge};

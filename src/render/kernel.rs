@@ -227,7 +227,7 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
     }
     let modules: [(bool, &[KernelFile]); 5] = [
         (true, CORE),
-        (graph.rules.iter().any(super::by_end), END_TIME),
+        (graph.rules.iter().any(super::rule_view::by_end), END_TIME),
         (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
         (graph.rules.iter().any(|rule| rule.single.is_some()), SINGLE),
         (graph.workers > 1, WORKERS),
@@ -251,7 +251,7 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
         return Vec::new();
     }
     let folder = format!("{}/{}", graph.name, dialect.facts().folder);
-    let origin = super::origin(graph);
+    let origin = super::sql::origin(graph);
     let mut lock = format!(
         "# 10_kernel.lock: the files of the kernel that this installation has, the same in every spec.\n\
          # {origin}\n\

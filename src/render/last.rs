@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{RuleView, escaped, home};
+use super::names::{escaped, home};
+use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Rule};

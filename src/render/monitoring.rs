@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::role_name;
+use super::names::role_name;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 

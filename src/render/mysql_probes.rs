@@ -1,7 +1,10 @@
 //! The statements of the routines for MySQL and MariaDB as EXPLAIN takes them: the base table itself stands for the
 //! work table whose columns are made from it, so that types and collations are the real ones.
 
-use super::{RuleView, home, newest, releases, rule_view, via};
+use super::names::home;
+use super::rule_view::rule_view;
+use super::views::RuleView;
+use super::{newest, releases, via};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::RuleView;
+use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Condition, Graph, Kind, Newest, Rule};
@@ -108,7 +108,7 @@ fn view(
         number,
         count: newest.count,
         offset: newest.count - 1,
-        group_name: super::escaped(dialect, &newest.group()),
+        group_name: super::names::escaped(dialect, &newest.group()),
         of_scope: matches!(
             (&rule.retention.per, newest.per.as_slice()),
             (Some(scope), [group]) if scope.name == group.name

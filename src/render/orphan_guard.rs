@@ -3,9 +3,11 @@
 
 use serde::Serialize;
 
-use super::{
-    body_fingerprint, control_name, escaped, home, none, routine_body, variable, via, within_limit,
-};
+use super::edges::none;
+use super::indexes::within_limit;
+use super::names::{control_name, escaped, home, variable};
+use super::sql::{body_fingerprint, routine_body};
+use super::via;
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, TableId};

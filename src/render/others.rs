@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::names::{escaped, home};
 use super::stamp::{Finder, JoinView, family_of};
-use super::{escaped, home};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Member, TableId, Timed};
 

@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
+use super::edges::edge_view;
 use super::mysql_probes::some_keys;
-use super::{EdgeView, edge_view, home, via};
+use super::names::home;
+use super::via;
+use super::views::EdgeView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Kind, Table, TableId};

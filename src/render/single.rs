@@ -1,16 +1,18 @@
 //! Views of a rule whose rows go one by one.
 
+use self::mysql::MysqlView;
 use serde::Serialize;
 
-use self::mysql::MysqlView;
 use super::above::{self, AboveView};
-use super::{RuleView, among, control_name, escaped, home, least_key, local, step_probes};
-use crate::bundle::Probe;
-use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
-use crate::plan::Purge;
 
 mod mysql;
+use super::names::{control_name, escaped, home, least_key, local};
+use super::probes::{among, step_probes};
+use super::views::RuleView;
+use crate::bundle::Probe;
+use crate::dialect::Dialect;
+use crate::plan::Purge;
 
 /// What the template of a rule of single rows has beside [`RuleView`]. Conditions are about row `t` of the table.
 #[derive(Serialize)]

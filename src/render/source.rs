@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{escaped, home};
+use super::names::{escaped, home};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Definition, Graph, Kind, Rule, Source};
 

@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::{RuleView, escaped, home, id_type, key_pattern, least_key, local, via, within_range};
+use super::names::{escaped, home, id_type, key_pattern, least_key, local, within_range};
+use super::via;
+use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Kind, Member, Own, Rule, Source, Stamp, TableId, Timed};

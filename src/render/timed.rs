@@ -5,9 +5,11 @@ use serde::Serialize;
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::archive::{self, ArchiveView};
 use super::mysql_probes::some_keys;
+use super::names::{escaped, home, local};
 use super::others::{Kept, ListView, OtherView, Others};
+use super::probes::{among, keys};
 use super::stamp;
-use super::{RuleView, among, escaped, home, keys, local};
+use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Timed, Unit};
@@ -404,7 +406,7 @@ fn member_view(
     let kept = match dialect {
         Dialect::Postgres => "v_keep".to_owned(),
         Dialect::Mysql | Dialect::Mariadb => dialect.qualified(
-            &super::control_name(graph),
+            &super::names::control_name(graph),
             &format!("work_keep_{}", belongs.len() + 1),
         ),
     };

@@ -276,10 +276,10 @@ fn rule_view(graph: &Graph, rule: &Rule, order: &[TableId], dialect: Dialect) ->
         literal: dialect.text(&rule.name),
         unknown: unknown
             .first()
-            .map_or_else(String::new, |name| super::escaped(dialect, name)),
+            .map_or_else(String::new, |name| super::names::escaped(dialect, name)),
         root: if has_root { place(order, rule.root) } else { 0 },
         root_archive: archived(rule.root),
-        root_name: super::escaped(dialect, &root.name),
+        root_name: super::names::escaped(dialect, &root.name),
         is_named: is_named(root, dialect),
         key_text: key_text(root, dialect),
         conditions: match rule.timed {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::home;
+use super::names::home;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph};
 

@@ -70,7 +70,7 @@ fn naming(what: &str) -> Vec<String> {
 fn each_foreign_crate_has_one_door() {
     for (what, door) in [
         ("sea_query::", "src/dialect.rs"),
-        ("tera::", "src/render.rs"),
+        ("tera::", "src/render/templates.rs"),
         ("native_tls::", "src/db/postgres.rs"),
         ("use mysql::{", "src/db/mysql.rs"),
         ("indicatif::", "src/ui.rs"),

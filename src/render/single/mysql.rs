@@ -8,7 +8,8 @@ use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
 use crate::plan::Purge;
 use crate::render::mysql_probes::step_probes;
-use crate::render::{RuleView, control_name, local, pattern, within_range};
+use crate::render::names::{control_name, local, pattern, within_range};
+use crate::render::views::RuleView;
 
 /// Where a text is written for both servers.
 const EITHER: Dialect = Dialect::Mysql;

@@ -1,0 +1,133 @@
+//! The views of the edges of a rule.
+
+use super::names::{home, near, variable, work_table};
+use super::via;
+use super::views::{BetweenView, EdgeView};
+use crate::dialect::Dialect;
+use crate::graph::{Edge, Graph, Rule, TableId};
+
+pub(super) fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeView {
+    let keys = if edge.parent == rule.root {
+        members(rule, dialect)
+    } else {
+        let variable = match dialect {
+            Dialect::Postgres => variable(graph, edge.parent),
+            Dialect::Mysql | Dialect::Mariadb => work_table(graph, edge.parent),
+        };
+        EdgeView {
+            column: String::new(),
+            keys: variable.clone(),
+            keys_of_rows: variable,
+            near: near(graph, edge.parent),
+            key_type: dialect.kind(edge.parent_column.kind),
+            via: None,
+            others: Vec::new(),
+            between: None,
+            none: String::new(),
+            unless: String::new(),
+        }
+    };
+    let via = via::view(graph, edge, dialect);
+    let between = between(graph, rule, edge.parent, dialect);
+    EdgeView {
+        column: dialect.ident(&edge.column.name),
+        keys: match between {
+            Some(_) => members(rule, dialect).keys,
+            None => keys.keys,
+        },
+        near: if via.is_some() {
+            String::new()
+        } else {
+            keys.near.clone()
+        },
+        none: none(edge, dialect),
+        unless: unless(edge, dialect, via.is_some(), between.as_ref()),
+        via,
+        between,
+        ..keys
+    }
+}
+
+/// A value that means "no parent" means it also where a row has it as its key. On MySQL and MariaDB it is asked of the
+/// parent, so that the optimizer sees no reason to read the table by anything else than the parent's key.
+pub(super) fn unless(
+    edge: &Edge,
+    dialect: Dialect,
+    via: bool,
+    between: Option<&BetweenView>,
+) -> String {
+    let asked = match (dialect, between) {
+        (Dialect::Postgres, _) => format!("t.{}", dialect.ident(&edge.column.name)),
+        (_, Some(between)) => format!("p.{}", between.key),
+        (_, None) if via => format!("p.{}", dialect.ident(&edge.parent_column.name)),
+        (_, None) => "w.id".to_owned(),
+    };
+    excluded(edge, dialect, &asked)
+}
+
+/// That a value, of the edge's column or what it names, does not mean "no parent"; empty where none does.
+pub(super) fn excluded(edge: &Edge, dialect: Dialect, asked: &str) -> String {
+    match none(edge, dialect).as_str() {
+        "" => String::new(),
+        none => format!(" AND {asked} <> {none}"),
+    }
+}
+
+/// The value of an edge's column that means "no parent"; empty where every value names one.
+pub(super) fn none(edge: &Edge, dialect: Dialect) -> String {
+    match &edge.none {
+        Some(crate::graph::Literal::Integer(number)) => number.to_string(),
+        Some(crate::graph::Literal::Text(text)) => dialect.text(text),
+        None => String::new(),
+    }
+}
+
+/// How a batch reaches the rows of a table by a join: on MySQL and MariaDB, where they belong to the members by one
+/// column. Its keys in a work table of their own would cost more than to read the index again.
+pub(super) fn between(
+    graph: &Graph,
+    rule: &Rule,
+    id: TableId,
+    dialect: Dialect,
+) -> Option<BetweenView> {
+    if dialect == Dialect::Postgres || id == rule.root {
+        return None;
+    }
+    let table = graph.table(id);
+    let mut edges = table
+        .parents()
+        .filter(|edge| rule.order.contains(&edge.parent));
+    match (edges.next(), edges.next()) {
+        (Some(edge), None) if edge.parent == rule.root && edge.names_key(graph) => {
+            Some(BetweenView {
+                table: dialect.qualified(home(graph, dialect), &table.name),
+                column: dialect.ident(&edge.column.name),
+                key: dialect.ident(&table.key[0].name),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// What holds the keys of the members: variables on PostgreSQL, a work table elsewhere.
+pub(super) fn members(rule: &Rule, dialect: Dialect) -> EdgeView {
+    let (keys, keys_of_rows) = match (dialect, &rule.single) {
+        (Dialect::Postgres, None) => ("o_members", "p_members"),
+        // They are handed to the function that deletes what belongs to them.
+        (Dialect::Postgres, Some(_)) => ("p_members", "p_members"),
+        (Dialect::Mysql | Dialect::Mariadb, None) => ("work_member", "work_gone"),
+        (Dialect::Mysql | Dialect::Mariadb, Some(_)) => ("work_member", "work_taken"),
+    };
+    EdgeView {
+        column: String::new(),
+        keys: keys.to_owned(),
+        keys_of_rows: keys_of_rows.to_owned(),
+        near: String::new(),
+        key_type: "",
+        via: None,
+        others: Vec::new(),
+        between: None,
+        none: String::new(),
+        unless: String::new(),
+    }
+}

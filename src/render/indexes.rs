@@ -1,0 +1,150 @@
+//! The indexes that the statements need, as statements.
+
+use sha2::{Digest, Sha256};
+
+use super::names::home;
+use super::views::IndexView;
+use crate::dialect::Dialect;
+use crate::graph::Graph;
+use crate::plan::{self, IndexNeed};
+
+pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
+    let table = graph.table(index.table);
+    let (columns, conditions, null) = if dialect.facts().partial_indexes {
+        (&index.columns, &index.conditions[..], &index.null)
+    } else {
+        (&index.whole_columns, &[][..], &None)
+    };
+    let otherwise = |column: &String| {
+        let pair = index.otherwise.as_ref();
+        pair.filter(|(of, _)| of == column).map(|(_, other)| other)
+    };
+    let named: Vec<String> = columns
+        .iter()
+        .flat_map(|column| std::iter::once(column).chain(otherwise(column)))
+        .cloned()
+        .collect();
+    let name = index_name(dialect, &table.name, &named);
+    let width = columns.len();
+    let both = |column: &str, other: &str| {
+        format!(
+            "coalesce({},{})",
+            dialect.ident(column),
+            dialect.ident(other)
+        )
+    };
+    let places = columns
+        .iter()
+        .map(|column| match otherwise(column) {
+            None => dialect.text(column),
+            Some(other) => dialect.text(&both(column, other)),
+        })
+        .collect();
+    let columns = columns
+        .iter()
+        .map(|column| match otherwise(column) {
+            None => dialect.ident(column),
+            // MySQL wants an expression between parentheses.
+            Some(other) => format!("({})", both(column, other).replace(',', ", ")),
+        })
+        .collect::<Vec<_>>()
+        .join(", ");
+    // Behind an index on an expression stands a hidden column, which MySQL adds together with it only where nobody writes.
+    let lock = match index.otherwise {
+        None => "NONE",
+        Some(_) => "SHARED",
+    };
+    let alter = |change: &str| {
+        format!(
+            "ALTER TABLE {} {change}, ALGORITHM = INPLACE, LOCK = {lock}",
+            dialect.qualified(home(graph, dialect), &table.name)
+        )
+    };
+    let plain = alter(&format!("ADD INDEX {} ({columns})", dialect.ident(&name)));
+    IndexView {
+        statement: dialect.text(&plain),
+        plain,
+        undo: dialect.text(&alter(&format!("DROP INDEX {}", dialect.ident(&name)))),
+        literal: dialect.text(&name),
+        ident: dialect.ident(&name),
+        qualified: dialect.qualified(home(graph, dialect), &name),
+        table: dialect.qualified(home(graph, dialect), &table.name),
+        table_literal: dialect.text(&table.name),
+        columns,
+        places,
+        width,
+        expression: index.otherwise.is_some(),
+        predicates: conditions
+            .iter()
+            .map(|condition| dialect.condition(condition))
+            .chain(
+                null.iter()
+                    .map(|column| format!("{} IS NULL", dialect.ident(column))),
+            )
+            .collect(),
+        why: index.why.clone(),
+        name,
+    }
+}
+
+/// The statement that makes each index of the plan, in the plan's order.
+pub fn index_statements(graph: &Graph, dialect: Dialect) -> Vec<IndexStatement> {
+    let graph = &graph.named_for(dialect);
+    plan::make(graph)
+        .indexes_for(dialect.facts().partial_indexes)
+        .into_iter()
+        .map(|need| {
+            let view = index_view(graph, &need, dialect);
+            let mut sql = match dialect {
+                Dialect::Postgres => format!(
+                    "CREATE INDEX CONCURRENTLY IF NOT EXISTS {} ON {} ({})",
+                    view.ident, view.table, view.columns
+                ),
+                Dialect::Mysql | Dialect::Mariadb => view.plain,
+            };
+            if !view.predicates.is_empty() {
+                sql += &format!(" WHERE {}", view.predicates.join(" AND "));
+            }
+            IndexStatement {
+                name: view.name,
+                sql,
+                need,
+            }
+        })
+        .collect()
+}
+
+/// An index of the plan, what it is called, and the statement that makes it, as `20_indexes.sql` has it.
+#[derive(Debug)]
+pub struct IndexStatement {
+    /// Its name.
+    pub name: String,
+    /// The statement, on one line.
+    pub sql: String,
+    /// What it is for.
+    pub need: IndexNeed,
+}
+
+/// `windrow_<table>_<columns>`, cut to the dialect's limit with a hash of the whole name at the end. PostgreSQL keeps
+/// index names per schema, so the table is part of it.
+pub fn index_name(dialect: Dialect, table: &str, columns: &[String]) -> String {
+    within_limit(dialect, format!("windrow_{table}_{}", columns.join("_")))
+}
+
+/// A name cut to the dialect's limit, with a hash of the whole one at the end.
+pub(super) fn within_limit(dialect: Dialect, name: String) -> String {
+    let limit = dialect.facts().identifier_bytes;
+    if name.len() <= limit {
+        return name;
+    }
+    let hash: String = Sha256::digest(name.as_bytes())
+        .iter()
+        .take(4)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let mut end = limit - hash.len() - 1;
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}_{hash}", &name[..end])
+}

@@ -1,0 +1,219 @@
+//! Names, keys and instants as the servers write them.
+
+use sha2::{Digest, Sha256};
+
+use super::sql::hex12;
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Kind, TableId};
+
+/// The name of the control schema of a spec.
+pub fn control_name(graph: &Graph) -> String {
+    format!("windrow_{}", graph.name.replace(['-', '.'], "_"))
+}
+
+/// The name of the lock that a run holds on MySQL and MariaDB: a name for the whole server, of at most 64 characters,
+/// which MySQL compares without case.
+pub fn run_lock(control: &str) -> String {
+    let name = format!("{}.run", control.to_lowercase());
+    if name.chars().count() <= 64 {
+        name
+    } else {
+        format!("windrow_{}.run", hex12(control))
+    }
+}
+
+/// The type of a key in a work table; empty where that takes over the type and the collation of a key that is no number.
+pub(super) fn id_type(dialect: Dialect, kind: Kind) -> &'static str {
+    match (dialect, kind) {
+        (Dialect::Mysql | Dialect::Mariadb, Kind::Uuid | Kind::Varchar) => "",
+        (_, kind) => dialect.kind(kind),
+    }
+}
+
+/// The key before all others of its type, as a literal.
+pub(super) fn least_key(dialect: Dialect, kind: Kind) -> String {
+    let first = match kind {
+        Kind::Smallint => "-32768",
+        Kind::Integer => "-2147483648",
+        Kind::Bigint => "-9223372036854775808",
+        // A text there, with dashes or without.
+        Kind::Uuid if dialect == Dialect::Mysql => "",
+        // The column may be a text without dashes, which has no room for them.
+        Kind::Uuid if dialect == Dialect::Mariadb => "00000000000000000000000000000000",
+        Kind::Uuid => "00000000-0000-0000-0000-000000000000",
+        Kind::Varchar => "",
+        Kind::Timestamp | Kind::Timestamptz => "-infinity",
+    };
+    first_key(dialect, kind, first)
+}
+
+/// A key before all others, as a literal.
+pub(super) fn first_key(dialect: Dialect, kind: Kind, first: &str) -> String {
+    let number = matches!(kind, Kind::Smallint | Kind::Integer | Kind::Bigint);
+    if number && dialect != Dialect::Postgres {
+        // A text would be compared as a floating-point number.
+        return first.to_owned();
+    }
+    dialect.text(first)
+}
+
+/// The class of the advisory locks of one control schema, by which a session says that its run goes on.
+pub(super) fn lock_class(control: &str) -> i32 {
+    let digest = Sha256::digest(control.as_bytes());
+    i32::from_be_bytes([digest[0] & 0x7f, digest[1], digest[2], digest[3]])
+}
+
+/// The variable that holds the keys of a table's rows that go. The position keeps two odd names apart.
+pub(super) fn variable(graph: &Graph, id: TableId) -> String {
+    let plain = |name: &str| -> String {
+        name.chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            })
+            .take(48)
+            .collect()
+    };
+    let name = plain(&graph.table(id).name);
+    match graph
+        .tables
+        .iter()
+        .filter(|table| plain(&table.name) == name)
+        .count()
+    {
+        1 => format!("k_{name}"),
+        _ => format!("k_{name}_{}", id.0),
+    }
+}
+
+/// The variable for those keys of a table of which there may be rows; empty where keys are no numbers.
+pub(super) fn near(graph: &Graph, id: TableId) -> String {
+    match graph.table(id).key.first().map(|key| key.kind) {
+        Some(Kind::Smallint | Kind::Integer | Kind::Bigint) => {
+            variable(graph, id).replacen('k', "n", 1)
+        }
+        _ => String::new(),
+    }
+}
+
+/// The work table with the same keys.
+pub(super) fn work_table(graph: &Graph, id: TableId) -> String {
+    format!("work_{}", variable(graph, id))
+}
+
+/// What a scope or key may look like, as a regular expression without its anchors. A value has one spelling, the
+/// server's own: two policies for one scope would leave open which of them holds.
+pub(super) fn spelling(kind: Kind) -> &'static str {
+    match kind {
+        // A cast finds what is out of range.
+        Kind::Smallint | Kind::Integer | Kind::Bigint => "(0|-?[1-9][0-9]{0,18})",
+        Kind::Uuid => "[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}",
+        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => ".+",
+    }
+}
+
+/// The same with its anchors.
+pub(super) fn pattern(dialect: Dialect, kind: Kind) -> String {
+    let inner = spelling(kind);
+    match dialect {
+        Dialect::Postgres => format!("^{inner}$"),
+        // There, $ would let a line break stand at the end.
+        Dialect::Mysql | Dialect::Mariadb => format!("^{inner}\\z"),
+    }
+}
+
+/// The same for the key of a root. Where there is no type for them, applications write uuids with dashes or without.
+pub(super) fn key_pattern(dialect: Dialect, kind: Kind) -> String {
+    match (dialect, kind) {
+        (Dialect::Mysql, Kind::Uuid) => {
+            "^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z".to_owned()
+        }
+        _ => pattern(dialect, kind),
+    }
+}
+
+/// A text that looks like a value of a kind, as such a value, as an expression of MySQL.
+pub(super) fn typed(kind: Kind, text: &str) -> String {
+    match kind {
+        Kind::Smallint | Kind::Integer | Kind::Bigint => format!("CAST({text} AS SIGNED)"),
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether a text that looks like a value of a kind is within its range, as a condition of MySQL.
+pub(super) fn within_range(kind: Kind, text: &str) -> String {
+    let (low, high) = match kind {
+        Kind::Smallint => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        Kind::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        Kind::Bigint => (i64::MIN, i64::MAX),
+        _ => return "true".to_owned(),
+    };
+    // Nineteen digits and a sign fit a decimal; they would overflow an integer.
+    format!("CAST({text} AS DECIMAL(20)) BETWEEN {low} AND {high}")
+}
+
+/// A name inside a comment or inside a quoted text.
+pub(super) fn escaped(dialect: Dialect, name: &str) -> String {
+    let name = name.replace('\'', "''").replace(['\n', '\r'], " ");
+    match dialect {
+        Dialect::Postgres => name,
+        Dialect::Mysql | Dialect::Mariadb => name.replace('\\', "\\\\"),
+    }
+}
+
+/// Schema or database of the application's tables.
+pub fn home(graph: &Graph, dialect: Dialect) -> &str {
+    if dialect.facts().has_schemas {
+        &graph.schema
+    } else {
+        &graph.database
+    }
+}
+
+/// `<control>_<suffix>`; where that is too long, all roles of a control schema are cut alike, with a hash of its name.
+pub fn role_name(dialect: Dialect, control: &str, suffix: &str) -> String {
+    const LONGEST_SUFFIX: usize = "_operator".len();
+    let limit = dialect.facts().role_bytes - LONGEST_SUFFIX;
+    if control.len() <= limit {
+        return format!("{control}_{suffix}");
+    }
+    let hash = &hex12(control)[..8];
+    format!("{}_{hash}_{suffix}", &control[..limit - hash.len() - 1])
+}
+
+/// An instant in UTC, given as an expression of MySQL, as the application writes it.
+pub(super) fn local(graph: &Graph, kind: Kind, instant: &str) -> String {
+    match (kind, fixed_offset(&graph.time_zone)) {
+        // A TIMESTAMP is compared in the zone of the session, which the routines set to UTC.
+        (Kind::Timestamptz, _) | (_, Some(0)) => instant.to_owned(),
+        (_, Some(seconds)) => format!("{instant} + INTERVAL {seconds} SECOND"),
+        (_, None) => format!(
+            "CONVERT_TZ({instant}, '+00:00', {})",
+            Dialect::Mysql.text(&graph.time_zone)
+        ),
+    }
+}
+
+/// Seconds to add to UTC in a zone that has not changed its clocks since 2000; the servers know the others only where
+/// someone has loaded the time zone tables.
+pub(super) fn fixed_offset(zone: &str) -> Option<i32> {
+    let since = jiff::Timestamp::from_second(946_684_800).ok()?;
+    let zone = jiff::tz::TimeZone::get(zone).ok()?;
+    zone.following(since)
+        .next()
+        .is_none()
+        .then(|| zone.to_offset(since).seconds())
+}
+
+/// Seconds as people write them.
+pub(super) fn duration(seconds: i64) -> String {
+    for (unit, size) in [("days", 86_400), ("hours", 3_600), ("minutes", 60)] {
+        if seconds % size == 0 && seconds >= size {
+            return format!("{} {unit}", seconds / size);
+        }
+    }
+    format!("{seconds} seconds")
+}

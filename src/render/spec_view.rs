@@ -1,0 +1,375 @@
+//! The view of a whole spec.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::edges::none;
+use super::indexes::index_view;
+use super::jobs::{Job, jobs};
+use super::names::{control_name, escaped, fixed_offset, home, lock_class, role_name, run_lock};
+use super::rule_view::{by_composite, by_end, rule_view};
+use super::views::{
+    FileView, IndexView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView,
+};
+use super::{
+    acting, archive, document, keeps, kernel, orphan_guard, releases, settings, single, stamp,
+};
+use crate::dialect::Dialect;
+use crate::graph::{Edge, Graph, Rule, Single, TableId, Window};
+use crate::plan::{self, Plan};
+
+/// The routines that an auditor may call on MySQL and MariaDB: they read.
+pub(super) const AUDITOR_PROCEDURES: &[&str] = &[
+    "preview",
+    "outlook",
+    "verify",
+    "run_result",
+    "orphans",
+    "in_window",
+];
+
+/// The routines that an operator may call there besides: each runs with the definer's rights, and calls what it needs.
+pub(super) const OPERATOR_PROCEDURES: &[&str] = &[
+    "run",
+    "reap",
+    "purge",
+    "pause",
+    "resume",
+    "pause_rule",
+    "resume_rule",
+    "arm",
+    "arm_with",
+    "set_policy",
+    "drop_policy",
+    "set_hold",
+    "release_hold",
+    "set_setting",
+    "set_windows",
+    "claim_artifacts",
+    "named_artifacts",
+    "finish_artifact",
+];
+
+pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecView {
+    let control = control_name(graph);
+    let rules: Vec<RuleView> = plan
+        .purges
+        .iter()
+        .map(|purge| rule_view(graph, purge, dialect))
+        .collect();
+    let indexes: Vec<IndexView> = plan::make(graph)
+        .indexes_for(dialect.facts().partial_indexes)
+        .iter()
+        .map(|index| index_view(graph, index, dialect))
+        .collect();
+    let mut tables: Vec<TableId> = plan
+        .purges
+        .iter()
+        .flat_map(|purge| purge.steps.iter().map(|step| step.table))
+        .collect();
+    tables.sort();
+    tables.dedup();
+    let deleted = tables.clone();
+    tables.extend(keeps::tables(&plan.purges));
+    tables.extend(releases::tables(&plan.purges));
+    tables.sort();
+    tables.dedup();
+    let edges = tables
+        .iter()
+        .flat_map(|id| {
+            graph
+                .table(*id)
+                .edges
+                .iter()
+                .filter(|edge| !edge.alone)
+                .map(|edge| orphan_view(graph, *id, edge, dialect))
+        })
+        .collect();
+    let mut roots: Vec<(TableId, &str)> = graph
+        .rules
+        .iter()
+        .map(|rule| (rule.root, graph.table(rule.root).key[0].name.as_str()))
+        .collect();
+    let lasts = graph.rules.iter().filter_map(|rule| rule.last.as_ref());
+    roots.extend(lasts.map(|last| (last.table, last.names.name.as_str())));
+    roots.sort_by_key(|(table, _)| *table);
+    roots.dedup_by_key(|(table, _)| *table);
+    let role = |suffix: &str| dialect.ident(&role_name(dialect, &control, suffix));
+    let stamped = stamp::views(graph, &rules, dialect);
+    let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+    let (mut auditor_routines, mut operator_routines): (Vec<String>, Vec<String>) =
+        (owned(AUDITOR_PROCEDURES), owned(OPERATOR_PROCEDURES));
+    if graph.has_stamps() {
+        auditor_routines.push("stamp_result".to_owned());
+        operator_routines.push("stamp".to_owned());
+    }
+    if archive::first(graph).is_some() {
+        auditor_routines.push("archive_list".to_owned());
+        operator_routines.extend(["archive_drop", "archive_restore"].map(ToOwned::to_owned));
+    }
+    let indexes_by_expression = indexes.iter().any(|index| index.expression);
+    let grant_references = format!(
+        "GRANT REFERENCES{} ON *.* TO {}",
+        if dialect == Dialect::Mariadb {
+            ", PROCESS"
+        } else {
+            ""
+        },
+        role("owner")
+    );
+    SpecView {
+        maria: dialect == Dialect::Mariadb,
+        owner: role("owner"),
+        operator: role("operator"),
+        auditor: role("auditor"),
+        owner_literal: dialect.text(&role_name(dialect, &control, "owner")),
+        operator_literal: dialect.text(&role_name(dialect, &control, "operator")),
+        auditor_literal: dialect.text(&role_name(dialect, &control, "auditor")),
+        login: role("schedule"),
+        login_literal: dialect.text(&role_name(dialect, &control, "schedule")),
+        grant_auditor: dialect.text(&format!("GRANT {} TO {}", role("auditor"), role("operator"))),
+        grant_references: dialect.text(&grant_references),
+        unseen: dialect.text(&format!("foreign keys of their tables are not seen by the owner role: {grant_references}")),
+        revoke_all: dialect.text(&format!("REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}", role("owner"))),
+        run_lock: dialect.text(&run_lock(&control)),
+        q: if dialect == Dialect::Postgres { "\"" } else { "`" },
+        control_literal: dialect.text(&control),
+        claims: String::new(),
+        claims_now: String::new(),
+        rights: String::new(),
+        constraints: Vec::new(),
+        ledger: Vec::new(),
+        keyed: Vec::new(),
+        lock_class: lock_class(&control),
+        spec_literal: dialect.text(&graph.name),
+        schema_comment: dialect.text(&format!("windrow: retention of {}. Everything in here is generated from the spec `{}`, except the rows.", graph.title, graph.name)),
+        schema: dialect.ident(home(graph, dialect)),
+        schema_pattern: dialect.ident(&home(graph, dialect).replace('_', "\\_").replace('%', "\\%")),
+        schema_name: dialect.text(home(graph, dialect)),
+        schema_literal: match dialect {
+            // A name to be cast to regnamespace.
+            Dialect::Postgres => dialect.text(&dialect.ident(&graph.schema)),
+            Dialect::Mysql | Dialect::Mariadb => dialect.text(&graph.database),
+        },
+        zone: escaped(dialect, &graph.time_zone),
+        named_zone: match fixed_offset(&graph.time_zone) {
+            Some(_) => String::new(),
+            None => dialect.text(&graph.time_zone),
+        },
+        told: kernel::Told {
+            spec: document::of_spec(graph, plan, dialect),
+            schedule: document::of_schedule(graph, dialect),
+        },
+        starts_always: Job::of(graph).any(|job| job.starts().iter().all(Option::is_none)),
+        jobs: jobs(graph, dialect),
+        workers: graph.workers,
+        further_workers: (2..=graph.workers).collect(),
+        divided_literals: graph.rules.iter().filter(|rule| rule.is_divided()).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
+        schedule: graph.schedules.iter().map(|schedule| escaped(dialect, schedule)).collect::<Vec<_>>().join(", "),
+        windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
+        windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),
+        stamps: stamp::rules(graph).count(),
+        stamp_literals: stamp::rules(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
+        stamps_of: stamped.iter().filter(|stamp| stamp.of).map(|stamp| stamp.whole_name.clone()).collect::<Vec<_>>().join(", "),
+        stamped,
+        several: several(graph, plan, dialect),
+        rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
+        indexes_reversed: indexes.iter().rev().cloned().collect(),
+        indexes,
+        edges,
+        going: deleted.iter().map(|id| dialect.text(&graph.table(*id).name)).collect(),
+        going_tables: deleted.iter().map(|id| dialect.qualified(home(graph, dialect), &graph.table(*id).name)).collect(),
+        ignored: graph.ignored.iter().map(|ignored| dialect.text(&ignored.table)).collect::<Vec<_>>().join(", "),
+        known_keys: acting::keys(graph, dialect),
+        shapes: acting::shapes(graph, dialect),
+        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), class: dialect.text(&dialect.qualified(home(graph, dialect), &graph.table(*id).name)), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), updates: updates(graph, *id, dialect) }).collect(),
+        referring: referring(graph, &tables)
+            .into_iter()
+            .map(|name| dialect.qualified(home(graph, dialect), name))
+            .collect(),
+        looked_into: looked_into(graph, &tables, dialect).map(|name| dialect.text(&name)).collect(),
+        roots: roots
+            .iter()
+            .map(|(id, column)| (&graph.table(*id).name, column))
+            .map(|(table, column)| RootView { name: escaped(dialect, table), table: dialect.qualified(home(graph, dialect), table), column: dialect.ident(column) })
+            .collect(),
+        archives: archive::views(graph, dialect),
+        guards: orphan_guard::views(graph, dialect),
+        triggers: Vec::new(),
+        archiving_literals: archive::rules(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
+        archiving_first: archive::first(graph).map_or_else(String::new, |rule| dialect.text(&rule.name)),
+        readable: Vec::new(),
+        shadows: Vec::new(),
+        routines: Vec::new(),
+        auditor_routines,
+        operator_routines,
+        by_expression: indexes_by_expression,
+        by_end: graph.rules.iter().any(by_end),
+        by_family: graph.rules.iter().any(|rule| by_end(rule) || single::has_family(rule)),
+        by_time: !graph.rules.iter().all(by_end),
+        by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
+        key_length: if by_composite(graph) { 700 } else { 255 },
+        by_composite: by_composite(graph),
+        by_fallback: graph.rules.iter().any(|rule| matches!(&rule.single, Some(Single::Expiry { fallback: Some(_) }))),
+        by_calendar: rules.iter().any(|rule| rule.calendar),
+        no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
+        definitions: definitions(graph, dialect),
+        throttles: settings::throttles(graph, dialect, home(graph, dialect)),
+        settings: settings::known(rules.iter().map(|rule| rule.settings.as_slice())),
+        rules,
+        files: files_view(graph, dialect),
+        control,
+    }
+}
+
+/// The tables from which several rules take rows, each with these rules: what a preview counts for each of them.
+pub(super) fn several(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
+    let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for purge in &plan.purges {
+        for step in &purge.steps {
+            let rules = tables.entry(&graph.table(step.table).name).or_default();
+            let rule = graph.rules[purge.rule].name.as_str();
+            if rules.last() != Some(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
+    tables.retain(|_, rules| rules.len() > 1);
+    if tables.is_empty() {
+        return String::new();
+    }
+    let texts = |names: &[&str]| {
+        let names = names.iter();
+        let names: Vec<String> = names.map(|it| serde_json::json!(it).to_string()).collect();
+        names.join(", ")
+    };
+    let lists = tables.iter();
+    let lists: Vec<String> = lists
+        .map(|(table, rules)| format!("{}: [{}]", texts(&[table]), texts(rules)))
+        .collect();
+    let literal = dialect.text(&format!("{{{}}}", lists.join(", ")));
+    match dialect {
+        Dialect::Postgres => literal,
+        // A backslash before each quotation mark, of which none is needed.
+        Dialect::Mysql | Dialect::Mariadb => literal.replace("\\\"", "\""),
+    }
+}
+
+/// The columns of a table that may be set, quoted, between commas.
+pub(super) fn updates(graph: &Graph, table: TableId, dialect: Dialect) -> String {
+    let nulls = releases::columns(graph.table(table), dialect);
+    let mut columns = stamp::columns(graph, table, dialect);
+    if !nulls.is_empty() {
+        columns.insert(0, nulls);
+    }
+    columns.join(", ")
+}
+
+/// Tables that say how long something is kept and from which no row goes.
+pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
+    let mut names: Vec<&str> = graph
+        .rules
+        .iter()
+        .flat_map(Rule::definitions)
+        .map(|definition| definition.table.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+        .into_iter()
+        .map(|name| TableView {
+            name: escaped(dialect, name),
+            table: dialect.qualified(home(graph, dialect), name),
+            class: dialect.text(&dialect.qualified(home(graph, dialect), name)),
+            deleted: false,
+            updates: String::new(),
+        })
+        .collect()
+}
+
+/// The names of the tables that rules by time only look into, without those in `tables`.
+pub(super) fn referring<'a>(graph: &'a Graph, tables: &[TableId]) -> Vec<&'a str> {
+    let timed = graph.rules.iter().filter_map(|rule| rule.timed.as_ref());
+    let mut names: Vec<&str> = timed
+        .flat_map(|timed| &timed.references)
+        .map(|reference| reference.table.as_str())
+        .filter(|name| tables.iter().all(|id| graph.table(*id).name != *name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The tables of others that the routines read and no more, qualified, without those in `tables`.
+pub(super) fn looked_into(
+    graph: &Graph,
+    tables: &[TableId],
+    dialect: Dialect,
+) -> impl Iterator<Item = String> {
+    let definitions = graph.rules.iter().flat_map(Rule::definitions);
+    let singles = graph.rules.iter().filter_map(|rule| rule.single.as_ref());
+    let names = definitions
+        .map(|definition| definition.table.as_str())
+        .chain(referring(graph, tables))
+        .chain(singles.flat_map(single::references));
+    let home = home(graph, dialect);
+    let heartbeat = settings::throttles(graph, dialect, home).heartbeat;
+    let found: BTreeSet<String> = names
+        .map(|name| dialect.qualified(home, name))
+        .chain(heartbeat.map(|it| it.table))
+        .collect();
+    found.into_iter()
+}
+
+pub(super) fn window_view(window: &Window, dialect: Dialect) -> WindowView {
+    WindowView {
+        written: dialect.text(&window.written),
+        days: dialect.text(&window.days),
+        begins: dialect.text(&window.begins),
+        ends: dialect.text(&window.ends),
+        zone: dialect.text(&window.zone),
+    }
+}
+
+/// The columns that name files, each once.
+pub(super) fn files_view(graph: &Graph, dialect: Dialect) -> Vec<FileView> {
+    let mut files = Vec::new();
+    for artifact in graph.rules.iter().flat_map(|rule| &rule.artifacts) {
+        let name = &graph.table(artifact.table).name;
+        let file = FileView {
+            table: dialect.qualified(home(graph, dialect), name),
+            table_literal: dialect.text(name),
+            path: dialect.ident(&artifact.path),
+        };
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
+}
+
+pub(super) fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> OrphanView {
+    let table = graph.table(id);
+    OrphanView {
+        literal: dialect.text(&format!("{}.{}", table.name, edge.columns())),
+        table: dialect.qualified(home(graph, dialect), &table.name),
+        column: dialect.ident(&edge.column.name),
+        none: none(edge, dialect),
+        parent: dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name),
+        present: edge
+            .pairs()
+            .map(|(column, _)| format!("c.{} IS NOT NULL", dialect.ident(&column.name)))
+            .collect::<Vec<_>>()
+            .join(" AND "),
+        same: edge
+            .pairs()
+            .map(|(column, named)| {
+                format!(
+                    "p.{} = c.{}",
+                    dialect.ident(&named.name),
+                    dialect.ident(&column.name)
+                )
+            })
+            .collect::<Vec<_>>()
+            .join(" AND "),
+    }
+}

@@ -1,0 +1,269 @@
+//! What the parts of rendering do by themselves.
+
+use super::bundle;
+use super::jobs::event_view;
+use super::names::{local, role_name};
+use super::probes::probes;
+use super::rule_view::count_once;
+use super::sql::{body_fingerprint, routine_body};
+use super::views::{EdgeView, StepView};
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Kind};
+
+fn graph(extra: &str) -> Graph {
+    let text = format!(
+        "name = \"orders\"\n{extra}\n[tables]\norders = {{ key = \"id bigint\" }}\n\
+         lines = {{ parents = [\"order_id -> orders.id\", \"other_id -> orders.id\", \"third_id -> orders.id\"], with = \"any\" }}\n\
+         [rules.orders]\nstrategy = \"end-time\"\nroot = \"orders\"\ncandidates = {{ kind = 0 }}\n\
+         final = {{ state = [1, 2] }}\nend_time = \"ended\"\n\
+         retention = {{ default = \"30d\", per = \"shop\", opt_in = true }}\n"
+    );
+    let (spec, findings) = crate::spec::parse(&text);
+    let (graph, more) = crate::graph::build(&spec.expect("a spec"), &text);
+    assert!(
+        findings.is_empty() && more.is_empty(),
+        "{findings:?} {more:?}"
+    );
+    graph
+}
+
+fn text(graph: &Graph, dialect: Dialect, name: &str) -> String {
+    let bundle = bundle(graph, dialect).expect("it renders");
+    let file = bundle
+        .files
+        .into_iter()
+        .find(|file| file.path.ends_with(name));
+    file.expect("the file").text
+}
+
+#[test]
+fn a_role_name_fits_and_tells_control_schemas_apart() {
+    let name = role_name(Dialect::Mysql, "windrow_dolphinscheduler", "operator");
+    assert_eq!(name, "windrow_dolphi_d04cb0e5_operator");
+    assert_eq!(name.len(), Dialect::Mysql.facts().role_bytes);
+    assert_ne!(
+        name,
+        role_name(Dialect::Mysql, "windrow_dolphinscheduler_3_2", "operator")
+    );
+    assert_eq!(
+        role_name(Dialect::Mysql, "windrow_orders", "owner"),
+        "windrow_orders_owner"
+    );
+    assert_eq!(
+        role_name(Dialect::Mariadb, "windrow_dolphinscheduler", "operator"),
+        name
+    );
+}
+
+#[test]
+fn an_event_starts_when_cron_would() {
+    let event = |schedule: &str| {
+        let view = event_view(schedule);
+        format!("{} {} {}", view.every, view.starts, view.guard)
+    };
+    for (schedule, expected) in [
+        ("30 seconds", "EVERY 30 SECOND '2000-01-01 00:00:00' "),
+        ("* * * * *", "EVERY 1 MINUTE '2000-01-01 00:00:00' "),
+        ("*/15 * * * *", "EVERY 15 MINUTE '2000-01-01 00:00:00' "),
+        ("5-59/10 * * * *", "EVERY 10 MINUTE '2000-01-01 00:05:00' "),
+        ("7 * * * *", "EVERY 1 HOUR '2000-01-01 00:07:00' "),
+        ("7 */6 * * *", "EVERY 6 HOUR '2000-01-01 00:07:00' "),
+        ("30 2 * * *", "EVERY 1 DAY '2000-01-01 02:30:00' "),
+        ("30 2 * * 0-7", "EVERY 1 DAY '2000-01-01 02:30:00' "),
+        ("30 2 * * 7", "EVERY 1 WEEK '2000-01-02 02:30:00' "),
+        ("30 2 * * 6", "EVERY 1 WEEK '2000-01-08 02:30:00' "),
+        (
+            "30 2 1 * *",
+            "EVERY 1 HOUR '2000-01-01 00:30:00' HOUR(UTC_TIMESTAMP()) IN (2) AND DAY(UTC_TIMESTAMP()) IN (1)",
+        ),
+        (
+            "30 2 13 * 5",
+            "EVERY 1 HOUR '2000-01-01 00:30:00' HOUR(UTC_TIMESTAMP()) IN (2) AND (DAY(UTC_TIMESTAMP()) IN (13) OR DAYOFWEEK(UTC_TIMESTAMP()) IN (6))",
+        ),
+        (
+            "*/7 * * 1,2 *",
+            "EVERY 1 MINUTE '2000-01-01 00:00:00' MINUTE(UTC_TIMESTAMP()) IN (0, 7, 14, 21, 28, 35, 42, 49, 56) AND MONTH(UTC_TIMESTAMP()) IN (1, 2)",
+        ),
+        (
+            "0 20-23,0-5 * * 1-5",
+            "EVERY 1 HOUR '2000-01-01 00:00:00' HOUR(UTC_TIMESTAMP()) IN (0, 1, 2, 3, 4, 5, 20, 21, 22, 23) AND DAYOFWEEK(UTC_TIMESTAMP()) IN (2, 3, 4, 5, 6)",
+        ),
+    ] {
+        assert_eq!(event(schedule), expected, "{schedule}");
+    }
+}
+
+#[test]
+fn a_body_has_one_hash_however_a_client_sends_it() {
+    let sent = "CREATE PROCEDURE p()\nBEGIN\n    -- why\n    SELECT 'it''s', '\\\\z';\nEND";
+    let stored = "CREATE PROCEDURE p()\nBEGIN\n    SELECT 'it\\'s',\n\n '\\z';\nEND";
+    let other = "CREATE PROCEDURE p()\nBEGIN\n    SELECT 'its', 'y';\nEND";
+    let hash = |sql| {
+        Some(body_fingerprint(
+            Dialect::Mysql,
+            routine_body(Dialect::Mysql, sql)?,
+        ))
+    };
+    assert_eq!(hash(sent), hash(stored));
+    assert_ne!(hash(sent), hash(other));
+    assert_eq!(hash("DROP TABLE t"), None);
+}
+
+#[test]
+fn delimiters_are_for_files_only() {
+    for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+        let bundle = bundle(&graph(""), dialect).expect("it renders");
+        for file in &bundle.files {
+            for statement in &file.statements {
+                assert!(
+                    !statement.sql.contains("DELIMITER") && !statement.sql.contains("$$"),
+                    "{}: {}",
+                    file.path,
+                    statement.what
+                );
+                assert!(!statement.sql.contains("@body@"), "{}", statement.what);
+            }
+            let count = |what: &str| file.text.matches(what).count();
+            assert_eq!(
+                count("DELIMITER $$\n"),
+                count("$$\nDELIMITER ;\n"),
+                "{}",
+                file.path
+            );
+        }
+    }
+}
+
+#[test]
+fn a_comment_in_a_body_has_a_line_of_its_own() {
+    // What stands behind code would not be taken out of the hash, but some clients do not send it.
+    for file in bundle(&graph(""), Dialect::Mysql)
+        .expect("it renders")
+        .files
+    {
+        for line in file.text.lines() {
+            let code = line.split('\'').step_by(2).collect::<Vec<_>>().join("");
+            assert!(
+                line.trim_start().starts_with("--") || !code.contains("-- "),
+                "{}: {line}",
+                file.path
+            );
+        }
+    }
+}
+
+#[test]
+fn the_scan_index_covers_what_is_compared_with_one_value() {
+    let graph = graph("database = \"shop\"");
+    let mysql = text(&graph, Dialect::Mariadb, "20_indexes.sql");
+    assert!(
+        mysql.contains("ALTER TABLE `shop`.`orders` ADD INDEX `windrow_orders_shop_kind_ended_id` (`shop`, `kind`, `ended`, `id`),"),
+        "{mysql}"
+    );
+    assert!(
+        text(&graph, Dialect::Postgres, "20_indexes.sql")
+            .contains("ON \"public\".\"orders\" (\"shop\", \"ended\", \"id\")\n    WHERE ")
+    );
+}
+
+#[test]
+fn a_row_with_several_parents_is_counted_once() {
+    let mut steps: Vec<StepView> = Vec::new();
+    let edge = |column: &str, keys: &str| EdgeView {
+        column: column.to_owned(),
+        keys: keys.to_owned(),
+        keys_of_rows: keys.to_owned(),
+        near: String::new(),
+        key_type: "",
+        via: None,
+        others: Vec::new(),
+        between: None,
+        none: String::new(),
+        unless: String::new(),
+    };
+    steps.push(StepView {
+        position: 1,
+        table: String::new(),
+        table_literal: String::new(),
+        table_class: String::new(),
+        why: String::new(),
+        releases: Vec::new(),
+        key: String::new(),
+        collected: String::new(),
+        archive: None,
+        cascade: None,
+        plain: Vec::new(),
+        edges: vec![
+            edge("a", "w"),
+            edge("b", "w"),
+            edge("c", "k"),
+            edge("d", "w"),
+        ],
+    });
+    let twins = count_once(&mut steps);
+    let others: Vec<Vec<(&str, &str)>> = steps[0]
+        .edges
+        .iter()
+        .map(|edge| {
+            edge.others
+                .iter()
+                .map(|it| (it.column.as_str(), it.keys.as_str()))
+                .collect()
+        })
+        .collect();
+    // No work table twice in a statement.
+    assert_eq!(others[0], []);
+    assert_eq!(others[1], [("a", "w_2")]);
+    assert_eq!(others[2], [("a", "w"), ("b", "w_2")]);
+    assert_eq!(others[3], [("a", "w_2"), ("b", "w_3"), ("c", "k")]);
+    assert_eq!(
+        twins
+            .iter()
+            .map(|twin| twin.work.as_str())
+            .collect::<Vec<_>>(),
+        ["w_2", "w_3"]
+    );
+}
+
+#[test]
+fn probes_are_statements_of_their_server() {
+    let sql = |dialect| -> Vec<String> {
+        probes(&graph(""), dialect)
+            .into_iter()
+            .map(|probe| probe.sql)
+            .collect()
+    };
+    assert_eq!(
+        sql(Dialect::Mysql)[1..3],
+        [
+            "SELECT i.`id` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`orders` AS i ON i.`id` = w.k ORDER BY w.k FOR UPDATE SKIP LOCKED",
+            "DELETE `orders`.`lines` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`lines` ON `orders`.`lines`.`order_id` = w.k",
+        ]
+    );
+    assert_eq!(
+        sql(Dialect::Postgres)[2],
+        "DELETE FROM \"public\".\"lines\" AS t WHERE t.\"order_id\" = ANY ('{1,2,3}'::bigint[])"
+    );
+}
+
+#[test]
+fn cutoffs_are_counted_in_the_zone_of_the_application() {
+    for (zone, expected) in [
+        ("UTC", ""),
+        ("Asia/Shanghai", "+ INTERVAL 28800 SECOND"),
+        ("Europe/Berlin", "'+00:00', 'Europe/Berlin'"),
+    ] {
+        let text = local(
+            &graph(&format!("time_zone = \"{zone}\"")),
+            Kind::Timestamp,
+            "t",
+        );
+        assert!(text.contains(expected), "{zone}: {text}");
+        let instant = local(
+            &graph(&format!("time_zone = \"{zone}\"")),
+            Kind::Timestamptz,
+            "t",
+        );
+        assert_eq!(instant, "t");
+    }
+}

@@ -1,0 +1,462 @@
+//! What the templates are shown.
+
+use serde::Serialize;
+
+use super::archive::ArchiveView;
+use super::cascade::CascadeView;
+use super::held::HeldView;
+use super::jobs::JobView;
+use super::keeps::{KeepView, MeetView};
+use super::last::LastView;
+use super::newest::NewestView;
+use super::orphan_guard::{GuardView, TriggerView};
+use super::releases::ReleaseView;
+use super::settings::{SettingView, ThrottlesView};
+use super::via::ViaView;
+use super::{acting, kernel, single, source, stamp, timed};
+
+#[derive(Serialize)]
+pub(super) struct SpecView {
+    /// Whether the file is for MariaDB, where the templates of MySQL serve both.
+    pub(super) maria: bool,
+    pub(super) control: String,
+    /// The quoted roles.
+    pub(super) owner: String,
+    pub(super) operator: String,
+    pub(super) auditor: String,
+    pub(super) owner_literal: String,
+    pub(super) operator_literal: String,
+    pub(super) auditor_literal: String,
+    /// The login of the schedule on PostgreSQL.
+    pub(super) login: String,
+    pub(super) login_literal: String,
+    /// What makes operators auditors, and what takes all rights from the owner, as literals.
+    pub(super) grant_auditor: String,
+    /// What shows the owner the foreign keys of other databases, as a literal.
+    pub(super) grant_references: String,
+    /// What verify() says where it is not granted, as a literal.
+    pub(super) unseen: String,
+    pub(super) revoke_all: String,
+    /// Name of the lock that a run holds, as a literal.
+    pub(super) run_lock: String,
+    /// What stands around a name that is a word of the server's language.
+    pub(super) q: &'static str,
+    pub(super) control_literal: String,
+    /// What looks for things of others under windrow's names: when it is installed, and later.
+    pub(super) claims: String,
+    pub(super) claims_now: String,
+    /// What looks for rights and constraints that are not as generated.
+    pub(super) rights: String,
+    /// The names of the checks of the ledger, of its tables, and of those with a key, as literals.
+    pub(super) constraints: Vec<String>,
+    pub(super) ledger: Vec<String>,
+    pub(super) keyed: Vec<String>,
+    pub(super) lock_class: i32,
+    pub(super) spec_literal: String,
+    pub(super) schema_comment: String,
+    pub(super) schema: String,
+    pub(super) schema_literal: String,
+    /// The bare name of the schema or database, as a literal.
+    pub(super) schema_name: String,
+    /// The schema where GRANT would take `_` and `%` for any sign.
+    pub(super) schema_pattern: String,
+    pub(super) zone: String,
+    /// The zone as a literal where the server must know it to count cutoffs; else empty.
+    pub(super) named_zone: String,
+    /// What starts the scheduled runs: one for each line of the schedule and each worker.
+    pub(super) jobs: Vec<JobView>,
+    /// How many runs there may be at a time.
+    pub(super) workers: i64,
+    /// The numbers of all workers but the first.
+    pub(super) further_workers: Vec<i64>,
+    /// The rules whose families workers share out.
+    pub(super) divided_literals: String,
+    /// The lines of the schedule, for a text.
+    pub(super) schedule: String,
+    /// Whether a job starts at any minute.
+    pub(super) starts_always: bool,
+    pub(super) windows: Vec<WindowView>,
+    /// The windows as the spec has them.
+    pub(super) windows_text: String,
+    pub(super) rules: Vec<RuleView>,
+    /// What the kernel is told of the whole installation.
+    #[serde(skip)]
+    pub(super) told: kernel::Told,
+    /// Each column that names files.
+    pub(super) files: Vec<FileView>,
+    /// Each setting that any rule has.
+    pub(super) settings: Vec<SettingView>,
+    pub(super) throttles: ThrottlesView,
+    pub(super) rule_literals: String,
+    /// The tables from which several rules take rows, each with these rules, as a literal; empty where there are none.
+    pub(super) several: String,
+    /// The same of the rules whose removal times can be set anew, and how many they are.
+    pub(super) stamp_literals: String,
+    pub(super) stamps: usize,
+    /// Everything whose removal times can be set anew, and what the option `of` can name of it, as literals.
+    pub(super) stamped: Vec<stamp::StampView>,
+    pub(super) stamps_of: String,
+    /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
+    /// rules with a fallback.
+    pub(super) by_end: bool,
+    /// Whether rows of other tables go with those of a rule's root table.
+    pub(super) by_family: bool,
+    /// Whether a part of an index is an expression.
+    pub(super) by_expression: bool,
+    pub(super) by_time: bool,
+    /// Whether a rule counts days of the calendar.
+    pub(super) by_calendar: bool,
+    /// Whether a rule has no default retention.
+    pub(super) no_default: bool,
+    pub(super) by_row: bool,
+    pub(super) by_fallback: bool,
+    /// Whether a key has several columns, and how long its text may be on MySQL and MariaDB.
+    pub(super) by_composite: bool,
+    pub(super) key_length: usize,
+    pub(super) indexes: Vec<IndexView>,
+    pub(super) indexes_reversed: Vec<IndexView>,
+    pub(super) edges: Vec<OrphanView>,
+    pub(super) tables: Vec<TableView>,
+    /// The names of the tables whose rows go, as literals, and the tables themselves.
+    pub(super) going: Vec<String>,
+    pub(super) going_tables: Vec<String>,
+    /// The names of the tables that the spec ignores, as literals between commas.
+    pub(super) ignored: String,
+    /// What the spec says of foreign keys, and of the columns of tables.
+    pub(super) known_keys: Vec<acting::KeyView>,
+    pub(super) shapes: Vec<acting::ShapeView>,
+    /// The tables beside that say how long something is kept.
+    pub(super) definitions: Vec<TableView>,
+    /// Tables beside these that refer to rows of rules by time.
+    pub(super) referring: Vec<String>,
+    /// All tables of others that are read and no more, as literals.
+    pub(super) looked_into: Vec<String>,
+    pub(super) roots: Vec<RootView>,
+    /// The archives, one for each table that some rule archives.
+    pub(super) archives: Vec<ArchiveView>,
+    /// What stands on tables whose rows may not become orphans, and the triggers that come of it.
+    pub(super) guards: Vec<GuardView>,
+    pub(super) triggers: Vec<TriggerView>,
+    /// The rules with archives, as literals between commas.
+    pub(super) archiving_literals: String,
+    /// The first of them, which has the settings of the archive.
+    pub(super) archiving_first: String,
+    /// What an auditor may read where that is not the whole control schema.
+    pub(super) readable: Vec<String>,
+    /// The tables and views that the routines read: a temporary table of that name would hide them.
+    pub(super) shadows: Vec<String>,
+    pub(super) routines: Vec<String>,
+    pub(super) auditor_routines: Vec<String>,
+    pub(super) operator_routines: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct RuleView {
+    pub(super) name: String,
+    pub(super) literal: String,
+    /// The quoted scope column, or empty.
+    pub(super) per: String,
+    pub(super) per_name: String,
+    /// Whether only those scopes are cleaned that the scope routine lists.
+    pub(super) opt_in: bool,
+    /// What says how long a scope without a policy is kept.
+    pub(super) source: Option<source::SourceView>,
+    /// Whether days are those of the calendar, so that a cutoff needs more than a subtraction.
+    pub(super) calendar: bool,
+    /// What MySQL's list of scopes holds first, and what stands there for ever: the cutoff, or the seconds to it.
+    pub(super) measure: &'static str,
+    pub(super) forever: &'static str,
+    pub(super) scope_type: &'static str,
+    pub(super) scope_pattern: String,
+    pub(super) time_type: &'static str,
+    pub(super) key_type: &'static str,
+    pub(super) id_type: &'static str,
+    pub(super) key_pattern: String,
+    pub(super) first_key: String,
+    pub(super) cutoff_of_policy: String,
+    pub(super) cutoff_of_source: String,
+    pub(super) cutoff_of_default: String,
+    pub(super) cutoff_of_preview: String,
+    /// How long ago row `i` of the root table ended, on PostgreSQL.
+    pub(super) age_of_root: String,
+    /// The default retention in seconds, or NULL.
+    pub(super) retention: String,
+    pub(super) minimum: i64,
+    pub(super) minimum_text: String,
+    pub(super) safety_lag: i64,
+    /// The setting that says how much the first batch of a run takes.
+    pub(super) batch_setting: &'static str,
+    pub(super) settings: Vec<SettingView>,
+    /// What the kernel is told of the rule, as a literal.
+    pub(super) document: String,
+    /// Those of them that slow a run down, where the spec declares them.
+    pub(super) pace: Vec<SettingView>,
+    pub(super) policy_comment: String,
+    /// The constraint of a policy row, as a literal to be prepared.
+    pub(super) policy_check: String,
+    pub(super) table: String,
+    pub(super) table_name: String,
+    pub(super) table_literal: String,
+    pub(super) table_list: String,
+    pub(super) key: String,
+    /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there.
+    pub(super) key_cast: &'static str,
+    pub(super) key_name: String,
+    pub(super) end_time: String,
+    pub(super) end_time_name: String,
+    /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column stands in.
+    pub(super) ended: String,
+    pub(super) ended_name: String,
+    pub(super) otherwise: bool,
+    /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
+    pub(super) last: Option<LastView>,
+    pub(super) start_name: String,
+    /// What the time is called by which roots are searched, where they are looked for.
+    pub(super) along: &'static str,
+    pub(super) candidates: Vec<String>,
+    pub(super) eligible: Vec<String>,
+    pub(super) closed: bool,
+    pub(super) links: Vec<LinkView>,
+    pub(super) meets: Vec<MeetView>,
+    /// Whether families may be more than one row of the root table, by links or by rows that they share.
+    pub(super) linked: bool,
+    /// The columns by which rows of the root table name each other.
+    pub(super) uppers: Vec<String>,
+    /// Whether rows below another are roots, too: a purge of that one takes them with it.
+    pub(super) nested: bool,
+    pub(super) level_columns: String,
+    /// What makes the end an instant of UTC, on PostgreSQL: nothing where it has no zone.
+    pub(super) in_utc: &'static str,
+    pub(super) collects: Vec<CollectView>,
+    pub(super) steps: Vec<StepView>,
+    pub(super) keeps: Vec<KeepView>,
+    /// Whether rows elsewhere let go of rows that go.
+    pub(super) lets_go: bool,
+    /// The roots that stay whatever their age.
+    pub(super) newest: Vec<NewestView>,
+    /// Whether a batch looks before it deletes whether something may keep rows: it needs to know that early.
+    pub(super) watches: bool,
+    /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
+    pub(super) cascading: String,
+    pub(super) twins: Vec<TwinView>,
+    /// Whether keys are written without quotes in a JSON document.
+    pub(super) key_is_number: bool,
+    /// Whether the end time is an instant.
+    pub(super) zoned: bool,
+    pub(super) zeros: String,
+    /// Whether row `i` of the root table is final, or a root: true or false, never NULL.
+    pub(super) is_final: String,
+    pub(super) is_root: String,
+    /// Before and after every end time that the type of its column holds on MySQL.
+    pub(super) least_time: &'static str,
+    pub(super) greatest_time: &'static str,
+    /// The zone of the application as CONVERT_TZ takes it: an offset where it is always the same.
+    pub(super) zone_literal: String,
+    /// `p.scope` of a policy as a value of the scope column, `i`'s scope column as a text, and the same for keys.
+    pub(super) scope_of_policy: String,
+    pub(super) scope_as_text: String,
+    pub(super) key_of_hold: String,
+    pub(super) key_of_text: String,
+    pub(super) key_as_text: String,
+    /// Whether a `scope` or `p_key` that matches the pattern is within the range of the column.
+    pub(super) scope_within_range: String,
+    pub(super) key_within_range: String,
+    /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
+    pub(super) now_here: String,
+    pub(super) cutoff_now: String,
+    pub(super) cutoff_now_source: String,
+    pub(super) cutoff_now_default: String,
+    pub(super) cutoff_now_minimum: String,
+    pub(super) artifacts: Vec<ArtifactView>,
+    pub(super) held: HeldView,
+    /// Whether rows of a table are archived before they go, and the archive of the root table.
+    pub(super) archives: bool,
+    pub(super) archive: Option<ArchiveView>,
+    /// Whether the rule goes by the end of families.
+    pub(super) by_end: bool,
+    /// What a rule by time has besides.
+    pub(super) timed: Option<timed::TimedView>,
+    /// What a rule of single rows has besides.
+    pub(super) single: Option<single::SingleView>,
+    pub(super) report_preview: Vec<FieldView>,
+    pub(super) report_run: Vec<FieldView>,
+}
+
+#[derive(Serialize)]
+pub(super) struct LinkView {
+    pub(super) table: String,
+    pub(super) parent: String,
+    pub(super) child: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct CollectView {
+    pub(super) variable: String,
+    /// A second variable for some of the keys.
+    pub(super) near: String,
+    /// The work table where there are no array variables.
+    pub(super) work: String,
+    pub(super) key: String,
+    pub(super) key_type: &'static str,
+    pub(super) table: String,
+    pub(super) edges: Vec<EdgeView>,
+    /// Whether a batch reaches the rows by joining the table itself, so that it needs no work table for their keys.
+    pub(super) joined: bool,
+    /// The positions of the steps that alone need them, between commas, where their deletions may be left to foreign keys.
+    pub(super) users: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct StepView {
+    pub(super) position: usize,
+    pub(super) table: String,
+    pub(super) table_literal: String,
+    /// The qualified name as a literal, to be cast to regclass.
+    pub(super) table_class: String,
+    pub(super) why: String,
+    /// What lets go of its rows before they are deleted.
+    pub(super) releases: Vec<ReleaseView>,
+    pub(super) edges: Vec<EdgeView>,
+    /// Those that name the key of the parent, or are of the root table itself.
+    pub(super) plain: Vec<EdgeView>,
+    /// The table's own key, if it has one.
+    pub(super) key: String,
+    /// The variable with the keys of its rows, where that is a shorter way to them than through their parents.
+    pub(super) collected: String,
+    pub(super) archive: Option<ArchiveView>,
+    /// The foreign key to which its deletion is left, where the catalog has that.
+    pub(super) cascade: Option<CascadeView>,
+}
+
+/// A column and the variable with the keys that it is compared with: `keys` in the batch, `keys_of_rows` in the count.
+#[derive(Clone, Serialize)]
+pub(super) struct EdgeView {
+    pub(super) column: String,
+    pub(super) keys: String,
+    pub(super) keys_of_rows: String,
+    /// The variable for those keys of which there may be rows; empty where the keys are the members.
+    pub(super) near: String,
+    /// The type of the keys.
+    pub(super) key_type: &'static str,
+    /// Where the keys do not stand in the column: what stands between.
+    pub(super) via: Option<ViaView>,
+    /// The edges before it, for counting a row once.
+    pub(super) others: Vec<OtherView>,
+    /// The table between the members in `keys` and the column, where no work table holds its keys.
+    pub(super) between: Option<BetweenView>,
+    /// The value of the column that means that a row belongs to nothing; empty where every value names a row.
+    pub(super) none: String,
+    /// What keeps out such rows: ` AND …`, or empty.
+    pub(super) unless: String,
+}
+
+/// A table whose rows belong to the members and nothing else: its column with their keys, and its own key.
+#[derive(Clone, Serialize)]
+pub(super) struct BetweenView {
+    pub(super) table: String,
+    pub(super) column: String,
+    pub(super) key: String,
+}
+
+/// An edge before another of the same table: its column, and the work table with its keys.
+#[derive(Clone, Serialize)]
+pub(super) struct OtherView {
+    pub(super) column: String,
+    pub(super) keys: String,
+    pub(super) via: Option<ViaView>,
+    pub(super) none: String,
+}
+
+/// A second work table with the same keys: MySQL lets a statement name a temporary table once.
+#[derive(Serialize, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TwinView {
+    pub(super) work: String,
+    pub(super) of: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct ArtifactView {
+    pub(super) table: String,
+    pub(super) table_name: String,
+    pub(super) column: String,
+    pub(super) host: String,
+    pub(super) path: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct FieldView {
+    pub(super) name: String,
+    pub(super) value: String,
+}
+
+#[derive(PartialEq, Serialize)]
+pub(super) struct FileView {
+    pub(super) table: String,
+    pub(super) table_literal: String,
+    pub(super) path: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct OrphanView {
+    pub(super) literal: String,
+    pub(super) table: String,
+    pub(super) column: String,
+    pub(super) none: String,
+    pub(super) parent: String,
+    /// Row `c` names a row at all; row `p` is the one that it names.
+    pub(super) present: String,
+    pub(super) same: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct TableView {
+    pub(super) name: String,
+    pub(super) table: String,
+    /// The table, as a literal to be looked up.
+    pub(super) class: String,
+    /// Whether rows of it go; others are only read.
+    pub(super) deleted: bool,
+    /// The quoted columns that may be set, between commas.
+    pub(super) updates: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct RootView {
+    pub(super) name: String,
+    pub(super) table: String,
+    /// The column on which the right to lock rows is given.
+    pub(super) column: String,
+}
+
+#[derive(Serialize, Clone)]
+pub(super) struct IndexView {
+    pub(super) name: String,
+    /// The statements that make and drop it, as literals to be prepared; the first one as it is.
+    pub(super) statement: String,
+    #[serde(skip)]
+    pub(super) plain: String,
+    pub(super) undo: String,
+    pub(super) ident: String,
+    pub(super) literal: String,
+    pub(super) qualified: String,
+    pub(super) table: String,
+    pub(super) table_literal: String,
+    pub(super) columns: String,
+    /// The names of the columns as literals, and how many they are.
+    pub(super) places: Vec<String>,
+    pub(super) width: usize,
+    /// Whether a part of it is an expression.
+    pub(super) expression: bool,
+    pub(super) predicates: Vec<String>,
+    pub(super) why: String,
+}
+
+/// A window as the columns of a row, all literals.
+#[derive(Serialize)]
+pub(super) struct WindowView {
+    pub(super) written: String,
+    pub(super) days: String,
+    pub(super) begins: String,
+    pub(super) ends: String,
+    pub(super) zone: String,
+}

@@ -13,7 +13,7 @@ use super::rule_view::{by_end, nested, time_name};
 use super::settings::SettingView;
 use super::single::SingleView;
 use super::spec_view::updates;
-use super::{acting, archive, keeps, newest, orphan_guard, stamp};
+use super::{acting, archive, keeps, newest, orphan_guard, stamp, timed};
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
@@ -151,6 +151,8 @@ struct RuleDocument<'a> {
     retention: Option<i64>,
     /// Seconds.
     minimum: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    safety_lag: Option<i64>,
     /// Whether a retention counts at all.
     retained: bool,
     /// Whether rows without a time are counted.
@@ -165,6 +167,12 @@ struct RuleDocument<'a> {
     /// What one transaction of a rule by time takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
+    /// Of a rule by time: whether its rows are of one table, and only a hold keeps one. The type of the keys of these, and of
+    /// a rule of single rows.
+    #[serde(skip_serializing_if = "is_not")]
+    plain: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_type: Option<&'static str>,
     /// Of a rule by the end of families: the time by which roots are searched, the least key, whether only scopes with a
     /// policy are cleaned, and whether a family is all that hangs together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,11 +199,9 @@ struct RuleDocument<'a> {
     keeps: bool,
     #[serde(skip_serializing_if = "is_not")]
     newest: bool,
-    /// Of a rule of single rows: its passes by name, and how many columns its key has.
+    /// Of a rule of single rows: its passes by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_columns: Option<usize>,
     /// Further fields of a preview, and of the report of a run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     report_preview: Vec<Field<'a>>,
@@ -361,6 +367,12 @@ pub(super) fn of_rule(
     let rule = &graph.rules[purge.rule];
     let scope = rule.retention.per.as_ref();
     let families = by_end(rule);
+    let timed = rule.timed.as_ref();
+    let time_kind = match &rule.single {
+        Some(single) => super::single::oldest(rule, single),
+        None => rule.end_time.kind,
+    };
+    let plain = timed.is_some_and(|timed| timed::is_plain(graph, rule, timed));
     let meets = !keeps::meets(graph, purge, dialect).is_empty();
     let report = |document: graph::Document| -> Vec<Field<'_>> {
         let fields = rule.report.iter();
@@ -379,13 +391,14 @@ pub(super) fn of_rule(
             .map(|step| graph.table(step.table).name.as_str())
             .collect(),
         time_name: time_name(graph, rule),
-        zone: (rule.end_time.kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
+        zone: (time_kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
         zoned: rule.single.is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
         scope_name: scope.map(|column| column.name.as_str()),
         scope_pattern: scope.map(|column| pattern(dialect, column.kind)),
         scope_type: scope.map(|column| dialect.kind(column.kind)),
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
+        safety_lag: (!families).then_some(rule.retention.safety_lag),
         retained: rule.single.as_ref().is_none_or(|it| it.aged().is_some()),
         counts_undated: match &rule.single {
             None => true,
@@ -398,6 +411,11 @@ pub(super) fn of_rule(
             Unit::Family => "family",
             Unit::Window => "window",
         }),
+        plain,
+        key_type: match single {
+            Some(single) => Some(single.key_type),
+            None => plain.then(|| dialect.kind(graph.table(rule.root).key[0].kind)),
+        },
         along: families.then_some(if rule.last.is_some() {
             "started"
         } else {
@@ -417,7 +435,6 @@ pub(super) fn of_rule(
         keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
         passes: single.map_or_else(Vec::new, SingleView::passes),
-        key_columns: single.map(|_| graph.table(rule.root).key.len()),
         report_preview: report(graph::Document::Preview),
         report_run: report(graph::Document::Run),
     };

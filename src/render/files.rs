@@ -120,6 +120,7 @@ fn templates(view: &SpecView, dialect: Dialect) -> Vec<(&'static str, &'static s
 /// The template of a rule's file.
 fn of_rule(rule: &RuleView) -> &'static str {
     match (&rule.timed, &rule.single) {
+        (Some(timed), _) if timed.plain => "30_plain.sql",
         (Some(_), _) => "30_removal_time.sql",
         (_, Some(_)) => "30_single.sql",
         (None, None) => "30_rule.sql",

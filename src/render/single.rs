@@ -55,6 +55,13 @@ pub(super) struct SingleView {
     /// Whether row `t` has the key in the variables `v_k1, …`, and whether it has that of row `k`.
     is_named: String,
     matches: String,
+    /// The key as one value on PostgreSQL, where a list of keys is passed on: its type, that of row `t`, and whether `t` has
+    /// the key `k.key`.
+    pub(super) key_type: &'static str,
+    key_of_t: String,
+    same_key: String,
+    /// What turns an instant into the clock of the application, where the time of the retention is of that.
+    in_zone: String,
     /// Lists of the key's columns: their names, of rows `k`, `l` and `b`, and arrays of them by where they come from.
     names: String,
     names_of_k: String,
@@ -76,6 +83,7 @@ pub(super) struct SingleView {
     /// The time of a row that goes in pass `p_pass`, its type, and the age of the oldest one.
     due: String,
     oldest_type: &'static str,
+    due_cast: String,
     age_of_oldest: String,
     passes: Vec<PassView>,
     /// The name of pass `v_pass`.
@@ -104,6 +112,8 @@ struct PassView {
     name: &'static str,
     why: String,
     along: Vec<PlaceView>,
+    /// Whether the key, of one column, is all of it.
+    by_key: bool,
     /// What is read, with its names or apart from them, and in which order, of the table and of row `n`.
     columns: String,
     values: String,
@@ -197,12 +207,18 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         (Single::Expiry { .. }, _) => "v_seconds".to_owned(),
         _ => rule.retention.default.unwrap_or_default().to_string(),
     };
-    let nothing = match dialect {
-        Dialect::Postgres => "NULL::timestamptz",
-        Dialect::Mysql | Dialect::Mariadb => "NULL",
-    };
     let aged = single.aged();
     let passes = passes(graph, rule, single, &conditions, dialect);
+    let due = match (single, aged) {
+        (Single::Expiry { .. }, Some(fallback)) => format!(
+            "(CASE p_pass WHEN 2 THEN t.{} ELSE t.{} END)",
+            dialect.ident(&fallback.name),
+            dialect.ident(&rule.end_time.name)
+        ),
+        (Single::Expiry { .. }, None) => format!("t.{}", dialect.ident(&rule.end_time.name)),
+        (_, Some(time)) => format!("t.{}", dialect.ident(&time.name)),
+        (_, None) => "NULL".to_owned(),
+    };
     SingleView {
         expiry: matches!(single, Single::Expiry { .. }),
         orphan: matches!(single, Single::Orphan { .. }),
@@ -283,6 +299,16 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         above: above::view(graph, rule, dialect),
         is_named: all(&|key| format!("t.{} = v_{}", key.column, key.name)),
         matches: all(&|key| format!("t.{} = k.{}", key.column, key.name)),
+        key_type: if composite { "text" } else { keys[0].kind },
+        key_of_t: match composite {
+            true => text(&|key| format!("t.{}", key.column)),
+            false => format!("t.{}", keys[0].column),
+        },
+        same_key: match composite {
+            true => all(&|key| format!("t.{} = {}", key.column, key.of_text.replace("p_key", "k.key"))),
+            false => format!("t.{} = k.key", keys[0].column),
+        },
+        in_zone: aged.map_or(String::new(), |time| here(time.kind)),
         names: list(&|key| key.name.clone()),
         names_of_k: list(&|key| format!("k.{}", key.name)),
         names_of_l: list(&|key| format!("l.{}", key.name)),
@@ -303,16 +329,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
                 .join(" OR "),
             _ => String::new(),
         },
-        due: match (single, aged) {
-            (Single::Expiry { .. }, Some(fallback)) => format!(
-                "CASE p_pass WHEN 2 THEN t.{} ELSE t.{} END",
-                dialect.ident(&fallback.name),
-                dialect.ident(&rule.end_time.name)
-            ),
-            (Single::Expiry { .. }, None) => format!("t.{}", dialect.ident(&rule.end_time.name)),
-            (_, Some(time)) => format!("t.{}", dialect.ident(&time.name)),
-            (_, None) => nothing.to_owned(),
-        },
+        due_cast: format!("{due}::{}", dialect.kind(oldest(rule, single))),
+        due,
         oldest_type: dialect.kind(oldest(rule, single)),
         age_of_oldest: format!(
             "clock_timestamp(){} - min(o.due)",
@@ -343,7 +361,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
 }
 
 /// The type of the time that the documents show.
-fn oldest(rule: &Rule, single: &Single) -> Kind {
+pub(super) fn oldest(rule: &Rule, single: &Single) -> Kind {
     match single {
         Single::Expiry { .. } => rule.end_time.kind,
         _ => single.aged().map_or(Kind::Timestamptz, |time| time.kind),
@@ -536,6 +554,7 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassVi
         }
     };
     PassView {
+        by_key: key.len() == 1 && along.len() == 1 && along[0].name == key[0].name,
         number,
         name: way.name,
         why: way.why,

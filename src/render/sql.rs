@@ -83,26 +83,29 @@ pub(super) fn register(graph: &Graph, path: &str, chunks: &mut Vec<Chunk>) {
     let (Some(end), false) = (end, names.is_empty()) else {
         return;
     };
+    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
     let mut lines = vec![String::new()];
-    for name in names {
+    for name in &names {
         let line = lines.last_mut().expect("a line");
         if !line.is_empty() && line.len() + name.len() > 110 {
-            lines.push(format!("    '{name}'"));
+            lines.push(name.clone());
         } else {
-            let before = if line.is_empty() { "    " } else { ", " };
-            line.extend([before, "'", &name, "'"]);
+            let before = if line.is_empty() { "" } else { ", " };
+            line.extend([before, name]);
         }
     }
     let file = path.rsplit('/').next().unwrap_or_default();
+    // On the line of the call where that is short.
+    let list = match &lines[..] {
+        [line] if control.len() + file.len() + line.len() < 95 => line.clone(),
+        _ => format!("\n    {}\n", lines.join(",\n    ")),
+    };
     chunks.insert(
         end,
         Chunk {
             what: format!("register the routines of {file}"),
             alone: false,
-            text: format!(
-                "SELECT {control}.register_routines('{file}', ARRAY[\n{}\n]);\n",
-                lines.join(",\n")
-            ),
+            text: format!("SELECT {control}.register_routines('{file}', ARRAY[{list}]);\n"),
         },
     );
 }
@@ -215,6 +218,7 @@ pub fn routine_text(dialect: Dialect, sql: &str) -> Option<String> {
     let mut settings: Vec<String> = head
         .lines()
         .filter_map(|line| line.strip_prefix("SET "))
+        .flat_map(|line| line.split(" SET "))
         .map(|setting| match setting.split_once(" = ") {
             Some((name, value)) => format!("{name}={}", value.replace('\'', "")).to_lowercase(),
             None => setting.to_lowercase(),

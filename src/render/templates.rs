@@ -42,6 +42,11 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
+        "30_plain.sql",
+        include_str!("../../templates/postgres/30_plain.sql"),
+    ),
+    (
+        "postgres",
         "30_single.sql",
         include_str!("../../templates/postgres/30_single.sql"),
     ),

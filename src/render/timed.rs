@@ -17,6 +17,10 @@ use crate::graph::{Graph, Kind, Member, Rule, Timed, Unit};
 /// What the template of a rule by time has beside [`RuleView`].
 #[derive(Serialize)]
 pub(super) struct TimedView {
+    /// Whether rows of one table go, of which only a hold keeps one: most of that is the kernel's.
+    pub(super) plain: bool,
+    /// What turns an instant into the clock of the application on PostgreSQL.
+    in_zone: String,
     /// Before this instant a row is due, counted from `p_as_of` and `p_retention`, in the zone of the application.
     cutoff: String,
     /// Whether the time of a row is its age, to which a retention is added.
@@ -210,6 +214,11 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         found
     };
     TimedView {
+        plain: dialect == Dialect::Postgres && is_plain(graph, rule, timed),
+        in_zone: match rule.end_time.kind {
+            Kind::Timestamptz => String::new(),
+            _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
+        },
         cutoff,
         ages: timed.retention > 0,
         least: timed.ended.as_ref().map_or(String::new(), |ended| {
@@ -276,6 +285,23 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|reference| dialect.qualified(home(graph, dialect), &reference.table))
             .collect(),
     }
+}
+
+/// Whether rows of one table go, each by itself, and nothing but a hold keeps one.
+pub(super) fn is_plain(graph: &Graph, rule: &Rule, timed: &Timed) -> bool {
+    let [member] = &timed.members[..] else {
+        return false;
+    };
+    let key = &graph.table(rule.root).key;
+    member.table == rule.root
+        && member
+            .family
+            .iter()
+            .all(|column| key.iter().any(|own| own.name == *column))
+        && timed.ended.is_none()
+        && timed.references.is_empty()
+        && timed.stamps.is_empty()
+        && timed.unit == Unit::Window
 }
 
 /// How the root of a family is told.

@@ -6,23 +6,6 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- {{ rule.name }}_cutoff: what is due{% if rule.timed.ages %}: rows older than the retention and the safety lag{% else %}: rows whose stored {{ rule.end_time_name }} lies before this instant{% endif %}.
---# create function {{ control }}.{{ rule.name }}_cutoff
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_cutoff(p_as_of timestamptz, p_retention bigint)
-RETURNS {{ rule.time_type }}
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT {{ rule.timed.cutoff }};
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_cutoff
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_cutoff(timestamptz, bigint) IS
-{%- if rule.timed.ages %}
-    'Rows with a {{ rule.end_time_name }} before this are due, in the zone of the application ({{ zone }}): the retention, never under {{ rule.minimum }} seconds, and the safety lag of {{ rule.safety_lag }} seconds before p_as_of. [body @body@]';
-{%- else %}
-    'Rows with a {{ rule.end_time_name }} before this are due, in the zone of the application ({{ zone }}): the safety lag of {{ rule.safety_lag }} seconds before p_as_of. The stored time holds the retention already. [body @body@]';
-{%- endif %}
-
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
@@ -556,7 +539,7 @@ BEGIN
     RETURN QUERY
     SELECT t.{{ rule.end_time }}
     FROM {{ rule.table }} AS t
-    WHERE t.{{ rule.end_time }} < {{ control }}.{{ rule.name }}_cutoff(p_as_of, NULL)
+    WHERE t.{{ rule.end_time }} < {{ control }}.cutoff_of({{ rule.literal }}, p_as_of, NULL){{ rule.timed.in_zone }}
       AND t.{{ rule.end_time }} >= p_from
       AND t.{{ rule.end_time }} > '-infinity'
 {%- if rule.timed.root_column %}

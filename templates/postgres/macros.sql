@@ -61,15 +61,6 @@ IF v_run.dry_run THEN
 (h.until IS NULL OR h.until > clock_timestamp())
 {%- endmacro holds_now %}
 
-{#- Whether a rule of single rows has to look for holds of what these belong to: there are not many, if any. -#}
-{% macro any_holds_above(control, rule) -%}
-EXISTS (
-        SELECT FROM {{ control }}.hold AS h
-        WHERE h.rule IN ({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %})
-          AND {{ self::holds_now() }}
-    )
-{%- endmacro any_holds_above %}
-
 {#- The case of row t: a hold of what it belongs to keeps it. -#}
 {% macro held_above(control, rule, pad) -%}
 {%- for above in rule.single.above %}
@@ -205,6 +196,30 @@ CROSS JOIN LATERAL (
 ) AS e
 {%- endmacro last_end %}
 
+{#- What a rule of single rows looks at next in a pass: o_keys, and the place of the last of them, o_after. -#}
+{% macro search_pass(rule, pass) -%}
+o_keys := ARRAY(
+        SELECT {{ rule.single.key_of_t }}
+        FROM {{ rule.table }} AS t
+        WHERE {{ pass.reached }}
+          AND (p_after IS NULL OR {{ pass.passed }})
+{%- for predicate in pass.predicates %}
+          AND {{ predicate }}
+{%- endfor %}
+        ORDER BY {{ pass.order }}
+        LIMIT p_rows
+    );
+{%- if pass.by_key %}
+    o_after := ARRAY[o_keys[cardinality(o_keys)]];
+{%- else %}
+    o_after := (
+        SELECT ARRAY[{% for place in pass.along %}t.{{ place.column }}::text{% if not loop.last %}, {% endif %}{% endfor %}]
+        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
+        JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+    );
+{%- endif %}
+{%- endmacro search_pass %}
+
 {#- How many rows of each table belong to given rows of the root table. -#}
 {% macro rows_below(control, rule) -%}
 -- {{ rule.name }}_rows: how many rows of each table belong to the given members, in the order of deletion.
@@ -306,15 +321,6 @@ DELETE FROM {{ table }} AS t
 WHERE {{ where }}
 {%- endmacro delete_where %}
 
-{#- The statement that deletes the row that a purge names, without its end. -#}
-{% macro delete_named(rule) -%}
-DELETE FROM {{ rule.table }} AS t
-WHERE {{ rule.single.is_named }}
-{%- if rule.single.orphan %}
-  AND {{ rule.single.goes | indent(prefix="  ") }}
-{%- endif %}
-{%- endmacro delete_named %}
-
 {#- The statement that deletes the rows t of a window, without its end. -#}
 {% macro delete_window(rule, member, predicates) -%}
 DELETE FROM {{ member.table }} AS t
@@ -324,6 +330,25 @@ WHERE t.{{ rule.end_time }} >= p_from
   AND {{ predicate }}
 {%- endfor %}
 {%- endmacro delete_window %}
+
+{#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; and the row p_key. -#}
+{% macro delete_plain(rule) -%}
+DELETE FROM {{ rule.table }} AS t
+WHERE t.{{ rule.end_time }} >= p_from
+  AND t.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.conditions_of_root %}
+  AND {{ condition }}
+{%- endfor %}
+  AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
+{%- endmacro delete_plain %}
+
+{% macro delete_plain_one(rule) -%}
+DELETE FROM {{ rule.table }} AS t
+WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
+{%- for condition in rule.timed.conditions_of_root %}
+  AND {{ condition }}
+{%- endfor %}
+{%- endmacro delete_plain_one %}
 
 {#- Whether the archives fit, once a batch holds the locks that keep the columns of its tables. -#}
 {% macro fits(control, rule) -%}

@@ -1086,18 +1086,14 @@ fn a_batch_looks_again_at_what_it_was_told_to_delete(dialect: Dialect) {
     let mut told = |rule: &str, change: &str| -> i64 {
         // Between the search and the batch, what made the rows go is no more.
         if dialect == Dialect::Postgres {
-            let next = format!("W.{rule}_next(1, NULL, 100, '{AS_OF}', NULL)");
-            let columns = if rule == "asset_state" {
-                "n.o_k1, n.o_k2"
-            } else {
-                "n.o_k1"
-            };
+            let cutoff = format!("W.cutoff_of('{rule}', '{AS_OF}', NULL)");
+            let search = format!("W.{rule}_search(1, NULL, 100, '{AS_OF}', {cutoff})");
             installation.execute(&format!(
-                "CREATE TEMPORARY TABLE told AS SELECT * FROM {next} AS n; {change}"
+                "CREATE TEMPORARY TABLE told AS SELECT * FROM {search} AS n; {change}"
             ));
-            assert!(installation.number("SELECT sum(o_count) FROM told") > 0);
+            assert!(installation.number("SELECT sum(cardinality(o_keys)) FROM told") > 0);
             let gone = installation.number(&format!(
-                "SELECT b.o_families FROM told AS n CROSS JOIN LATERAL W.{rule}_batch(1, 1, {columns}, '{AS_OF}', NULL) AS b"
+                "SELECT b.o_families FROM told AS n CROSS JOIN LATERAL W.single_batch(1, '{rule}', 1, n.o_keys, '{AS_OF}', {cutoff}) AS b"
             ));
             installation.execute("DROP TABLE told");
             return gone;

@@ -76,9 +76,9 @@ SELECT windrow_airflow_3.register_rule(2, $windrow$
   ],
   "time_name": "dag_id",
   "zoned": true,
-  "zone": "UTC",
   "retention": 0,
   "minimum": 0,
+  "safety_lag": 0,
   "retained": false,
   "counts_undated": false,
   "divided": false,
@@ -100,10 +100,10 @@ SELECT windrow_airflow_3.register_rule(2, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
+  "key_type": "uuid",
   "passes": [
     "surplus"
-  ],
-  "key_columns": 1
+  ]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(3, $windrow$
@@ -118,6 +118,7 @@ SELECT windrow_airflow_3.register_rule(3, $windrow$
   "zoned": true,
   "retention": 0,
   "minimum": 0,
+  "safety_lag": 0,
   "retained": false,
   "counts_undated": false,
   "divided": false,
@@ -139,10 +140,10 @@ SELECT windrow_airflow_3.register_rule(3, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
+  "key_type": "integer",
   "passes": [
     "expired"
-  ],
-  "key_columns": 1
+  ]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(4, $windrow$
@@ -155,9 +156,9 @@ SELECT windrow_airflow_3.register_rule(4, $windrow$
   ],
   "time_name": "asset_id",
   "zoned": true,
-  "zone": "UTC",
   "retention": 1209600,
   "minimum": 604800,
+  "safety_lag": 3600,
   "retained": true,
   "counts_undated": false,
   "divided": false,
@@ -179,10 +180,10 @@ SELECT windrow_airflow_3.register_rule(4, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
+  "key_type": "text",
   "passes": [
     "orphan"
-  ],
-  "key_columns": 2
+  ]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(5, $windrow$
@@ -197,6 +198,7 @@ SELECT windrow_airflow_3.register_rule(5, $windrow$
   "zoned": true,
   "retention": 0,
   "minimum": 0,
+  "safety_lag": 0,
   "retained": false,
   "counts_undated": false,
   "divided": false,
@@ -218,10 +220,10 @@ SELECT windrow_airflow_3.register_rule(5, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
+  "key_type": "text",
   "passes": [
     "expired"
-  ],
-  "key_columns": 1
+  ]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(6, $windrow$
@@ -236,6 +238,7 @@ SELECT windrow_airflow_3.register_rule(6, $windrow$
   "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
   "divided": false,
@@ -257,7 +260,9 @@ SELECT windrow_airflow_3.register_rule(6, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
-  "unit": "window"
+  "unit": "window",
+  "plain": true,
+  "key_type": "integer"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(7, $windrow$
@@ -272,6 +277,7 @@ SELECT windrow_airflow_3.register_rule(7, $windrow$
   "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
   "divided": false,
@@ -293,7 +299,9 @@ SELECT windrow_airflow_3.register_rule(7, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
-  "unit": "window"
+  "unit": "window",
+  "plain": true,
+  "key_type": "integer"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(8, $windrow$
@@ -308,6 +316,7 @@ SELECT windrow_airflow_3.register_rule(8, $windrow$
   "zoned": true,
   "retention": 7776000,
   "minimum": 604800,
+  "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
   "divided": false,
@@ -329,7 +338,9 @@ SELECT windrow_airflow_3.register_rule(8, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
-  "unit": "window"
+  "unit": "window",
+  "plain": true,
+  "key_type": "integer"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(9, $windrow$
@@ -344,6 +355,7 @@ SELECT windrow_airflow_3.register_rule(9, $windrow$
   "zoned": true,
   "retention": 2592000,
   "minimum": 86400,
+  "safety_lag": 3600,
   "retained": true,
   "counts_undated": true,
   "divided": false,
@@ -365,7 +377,9 @@ SELECT windrow_airflow_3.register_rule(9, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
-  "unit": "window"
+  "unit": "window",
+  "plain": true,
+  "key_type": "uuid"
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(10, $windrow$
@@ -379,9 +393,9 @@ SELECT windrow_airflow_3.register_rule(10, $windrow$
   ],
   "time_name": "id",
   "zoned": true,
-  "zone": "UTC",
   "retention": 604800,
   "minimum": 86400,
+  "safety_lag": 3600,
   "retained": true,
   "counts_undated": false,
   "divided": false,
@@ -403,10 +417,10 @@ SELECT windrow_airflow_3.register_rule(10, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
+  "key_type": "uuid",
   "passes": [
     "orphan"
-  ],
-  "key_columns": 1
+  ]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(11, $windrow$
@@ -419,9 +433,9 @@ SELECT windrow_airflow_3.register_rule(11, $windrow$
   ],
   "time_name": "id",
   "zoned": true,
-  "zone": "UTC",
   "retention": 604800,
   "minimum": 86400,
+  "safety_lag": 3600,
   "retained": true,
   "counts_undated": false,
   "divided": false,
@@ -443,10 +457,10 @@ SELECT windrow_airflow_3.register_rule(11, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
+  "key_type": "integer",
   "passes": [
     "orphan"
-  ],
-  "key_columns": 1
+  ]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(12, $windrow$

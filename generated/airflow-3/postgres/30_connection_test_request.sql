@@ -5,377 +5,104 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
 
--- connection_test_request_cutoff: what is due: rows older than the retention and the safety lag.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_cutoff(p_as_of timestamptz, p_retention bigint)
-RETURNS timestamptz
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 2592000), 86400) + 3600));
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_cutoff(timestamptz, bigint) IS
-    'Rows with a updated_at before this are due, in the zone of the application (UTC): the retention, never under 86400 seconds, and the safety lag of 3600 seconds before p_as_of. [body 754c775c29ab]';
-
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
--- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- connection_test_request_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
--- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
+-- connection_test_request_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
+-- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
+-- deleted rows for a while.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_window(
-    p_from     timestamptz,
-    p_cutoff   timestamptz,
-    p_rows     bigint,
-    p_families bigint,
-    p_last     bigint[],
-    OUT o_from timestamptz,
-    OUT o_to   timestamptz
+    p_from timestamptz, p_cutoff timestamptz, p_rows bigint, p_families bigint, p_last bigint[],
+    OUT o_from timestamptz, OUT o_to timestamptz
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
-    o_from := least(
-        (SELECT min(t."updated_at") FROM "public"."connection_test_request" AS t WHERE t."updated_at" >= p_from AND t."updated_at" < p_cutoff AND t."state" IN ('success', 'failed'))
+    o_from := (
+        SELECT min(t."updated_at")
+        FROM "public"."connection_test_request" AS t
+        WHERE t."updated_at" >= p_from
+          AND t."updated_at" < p_cutoff
+          AND t."state" IN ('success', 'failed')
     );
-    IF o_from IS NULL THEN
-        RETURN;
-    END IF;
-
-    -- The window ends before the row that would be one too many, whichever table has it first.
     o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
     o_to := coalesce((
         SELECT t."updated_at"
         FROM "public"."connection_test_request" AS t
-        WHERE t."updated_at" >= o_from AND t."updated_at" < o_to AND t."state" IN ('success', 'failed')
+        WHERE t."updated_at" >= o_from
+          AND t."updated_at" < o_to
+          AND t."state" IN ('success', 'failed')
         ORDER BY t."updated_at" OFFSET least(p_rows, p_families) LIMIT 1
     ), o_to);
-    -- Rows with one and the same time go together, however many they are.
     o_to := greatest(o_to, o_from + interval '1 microsecond');
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of updated_at from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 9a5e7efd5521]';
+    'The next window of updated_at from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body 535d81c737ac]';
 
--- connection_test_request_keep: what stays of a window, and why: families that are held.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_keep(
-    p_from  timestamptz,
-    p_to    timestamptz,
-    p_as_of timestamptz,
-    p_lock  boolean,
-    OUT o_keep         uuid[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+-- connection_test_request_rows: the rows of a window, the oldest first; without one, those without a updated_at; or the one with a key.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_rows(p_from timestamptz, p_to timestamptz, p_limit bigint, p_key text)
+RETURNS TABLE (o_key uuid, o_time timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_held uuid[];
 BEGIN
-    v_held := ARRAY(
-        SELECT h.key::uuid
-        FROM windrow_airflow_3.hold AS h
-        WHERE h.rule = 'connection_test_request'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
-
-    SELECT coalesce(array_agg(f.key ORDER BY f.key), '{}'), coalesce(array_agg(f.key::text ORDER BY f.key), '{}'), coalesce(array_agg(f.reason ORDER BY f.key), '{}')
-    INTO o_keep, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            r."id" AS key,
-            CASE
-                WHEN bool_or(r."id" IN (SELECT unnest(v_held))) THEN 'HELD'
-            END AS reason
-        FROM "public"."connection_test_request" AS r
-        WHERE r."updated_at" >= p_from
-          AND r."updated_at" < p_to
-          AND r."state" IN ('success', 'failed')
-          AND (
-              r."id" IN (SELECT unnest(v_held))
-          )
-        GROUP BY 1
-    ) AS f;
-    o_keep := o_keep || v_held;
+    IF p_key IS NOT NULL THEN
+        RETURN QUERY
+        SELECT t."id"::uuid, t."updated_at"::timestamptz
+        FROM "public"."connection_test_request" AS t
+        WHERE t."id" = p_key::uuid
+          AND t."state" IN ('success', 'failed');
+    ELSIF p_from IS NULL THEN
+        RETURN QUERY
+        SELECT t."id"::uuid, t."updated_at"::timestamptz
+        FROM "public"."connection_test_request" AS t
+        WHERE (t."updated_at" IS NULL OR t."updated_at" = '-infinity')
+          AND t."state" IN ('success', 'failed');
+    ELSE
+        RETURN QUERY
+        SELECT t."id"::uuid, t."updated_at"::timestamptz
+        FROM "public"."connection_test_request" AS t
+        WHERE t."updated_at" >= p_from
+          AND t."updated_at" < p_to
+          AND t."state" IN ('success', 'failed')
+        ORDER BY t."updated_at"
+        LIMIT p_limit;
+    END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of connection_test_request in it first. [body 534c38a1727a]';
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_rows(timestamptz, timestamptz, bigint, text) IS
+    'The keys and times of rows of connection_test_request in a window, of undated ones, or of one. Reads only. [body debc576828f9]';
 
--- connection_test_request_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_batch(
-    p_run   bigint,
-    p_from  timestamptz,
-    p_to    timestamptz,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
+-- connection_test_request_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep uuid[], p_key text)
+RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_keep uuid[];
     v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
-    END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_skip_keys, o_skip_reasons
-    FROM windrow_airflow_3.connection_test_request_keep(p_from, p_to, p_as_of, true) AS k;
-
-    -- connection_test_request: rows that are old enough.
-    DELETE FROM "public"."connection_test_request" AS t
-    WHERE t."updated_at" >= p_from
-      AND t."updated_at" < p_to
-      AND t."state" IN ('success', 'failed')
-      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_families := v_rows;
-    o_rows[1] := v_rows;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."connection_test_request"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
-        IF EXISTS (
-            SELECT FROM "public"."connection_test_request" AS t
-            WHERE t."updated_at" >= p_from
-              AND t."updated_at" < p_to
-              AND t."state" IN ('success', 'failed')
-              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'connection_test_request'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_batch(bigint, timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what connection_test_request_keep does not keep of the window from p_from to p_to: connection_test_request. No transaction control, so it can be rolled back; connection_test_request_step calls it. [body ade776db7f7b]';
-
--- connection_test_request_count: what a batch would delete of a window. Reads only.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_count(
-    p_from  timestamptz,
-    p_to    timestamptz,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_roots        uuid[],
-    OUT o_oldest       timestamptz,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    v_keep uuid[];
-BEGIN
-    SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_skip_keys, o_skip_reasons
-    FROM windrow_airflow_3.connection_test_request_keep(p_from, p_to, p_as_of, false) AS k;
-    o_rows := ARRAY[
-        (
-            SELECT count(*)
-            FROM "public"."connection_test_request" AS t
-            WHERE t."updated_at" >= p_from
-              AND t."updated_at" < p_to
-              AND t."state" IN ('success', 'failed')
-              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        )
-    ];
-    SELECT count(*), min(t."updated_at"), coalesce((array_agg(t."id" ORDER BY t."updated_at", t."id"))[1:10], '{}')
-    INTO o_families, o_oldest, o_roots
-    FROM "public"."connection_test_request" AS t
-    WHERE t."updated_at" >= p_from
-      AND t."updated_at" < p_to
-      AND t."state" IN ('success', 'failed')
-      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 25f6eaadfac5]';
-
--- connection_test_request_undated: families without a updated_at; they can never become due.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_undated(p_as_of timestamptz, p_scope text)
-RETURNS uuid[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT r."id"
-        FROM "public"."connection_test_request" AS r
-        WHERE (r."updated_at" IS NULL OR r."updated_at" = '-infinity')
-          AND r."state" IN ('success', 'failed')
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_undated(timestamptz, text) IS
-    'Families without a updated_at. Reads only. [body e86c40675af1]';
-
--- connection_test_request_due: when what is due at an instant became so, the oldest first.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_due(p_from timestamptz, p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (ended timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT t."updated_at"
-    FROM "public"."connection_test_request" AS t
-    WHERE t."updated_at" < windrow_airflow_3.connection_test_request_cutoff(p_as_of, NULL)
-      AND t."updated_at" >= p_from
-      AND t."updated_at" > '-infinity'
-      AND t."state" IN ('success', 'failed')
-    ORDER BY t."updated_at"
-    LIMIT p_limit;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_due(timestamptz, timestamptz, bigint) IS
-    'The updated_at of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 5258791daff4]';
-
--- connection_test_request_age_of: how long ago a root ended.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_age_of(p_key text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN (
-        SELECT extract(epoch FROM clock_timestamp() - i."updated_at")
-        FROM "public"."connection_test_request" AS i
-        WHERE i."id" = p_key::uuid
-          AND isfinite(i."updated_at")
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_age_of(text) IS
-    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body e77ecc8659d5]';
-
--- connection_test_request_strays: by table, rows that do not share the updated_at of their root, and rows without one.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_strays()
-RETURNS TABLE (table_name text, apart bigint, undated bigint)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT
-        'connection_test_request',
-        0::bigint,
-        count(*) FILTER (WHERE t."updated_at" IS NULL)
-    FROM "public"."connection_test_request" AS t
-    WHERE t."state" IN ('success', 'failed');
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 95f12d74ff44]';
-
--- connection_test_request_in_window: the families that have rows of the root table in a window.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_in_window(p_from timestamptz, p_to timestamptz)
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT (r."id")::text AS key
-        FROM "public"."connection_test_request" AS r
-        WHERE r."updated_at" >= p_from
-          AND r."updated_at" < p_to
-          AND r."state" IN ('success', 'failed')
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_in_window(timestamptz, timestamptz) IS
-    'The families of a window that cannot go. Reads only; timed_step() calls it. [body d58527940e67]';
-
--- connection_test_request_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-DECLARE
-    v_key      uuid := p_key::uuid;
-    v_deleted  bigint;
-BEGIN
-    PERFORM FROM "public"."connection_test_request" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
-    o_skipped := CASE
-        WHEN NOT EXISTS (
-            SELECT FROM "public"."connection_test_request" AS t
-            WHERE t."id" = v_key
-              AND t."state" IN ('success', 'failed')
-        ) THEN 'NOT_A_ROOT'
-        WHEN EXISTS (
-            SELECT FROM "public"."connection_test_request" AS t
-            JOIN windrow_airflow_3.hold AS h ON h.rule = 'connection_test_request' AND h.key = t."id"::text
-            WHERE (t."id" = v_key)
-              AND (h.until IS NULL OR h.until > clock_timestamp())
-        ) THEN 'HELD'
-    END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        o_rows := ARRAY[0]::bigint[];
+    IF p_key IS NULL THEN
         DELETE FROM "public"."connection_test_request" AS t
-        WHERE t."id" = v_key;
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[1] := v_deleted;
-        SET CONSTRAINTS ALL IMMEDIATE;
+        WHERE t."updated_at" >= p_from
+          AND t."updated_at" < p_to
+          AND t."state" IN ('success', 'failed')
+          AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
+    ELSE
+        DELETE FROM "public"."connection_test_request" AS t
+        WHERE t."id" = p_key::uuid
+          AND t."state" IN ('success', 'failed');
     END IF;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    RETURN v_rows;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_named(bigint, text, timestamptz) IS
-    'Deletes the rows that name this root, whatever their updated_at, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body f1c78c847a9d]';
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_delete(bigint, timestamptz, timestamptz, uuid[], text) IS
+    'Deletes rows of connection_test_request, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body c20585835aac]';
 SELECT windrow_airflow_3.register_routines('30_connection_test_request.sql', ARRAY[
-    'connection_test_request_age_of', 'connection_test_request_batch', 'connection_test_request_count',
-    'connection_test_request_cutoff', 'connection_test_request_due', 'connection_test_request_in_window',
-    'connection_test_request_keep', 'connection_test_request_named', 'connection_test_request_strays',
-    'connection_test_request_undated', 'connection_test_request_window'
+    'connection_test_request_delete', 'connection_test_request_rows', 'connection_test_request_window'
 ]);
 RESET ROLE;

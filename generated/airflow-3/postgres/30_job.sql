@@ -5,375 +5,102 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
 
--- job_cutoff: what is due: rows older than the retention and the safety lag.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_cutoff(p_as_of timestamptz, p_retention bigint)
-RETURNS timestamptz
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_cutoff(timestamptz, bigint) IS
-    'Rows with a latest_heartbeat before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body 822ebca80fe1]';
-
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
--- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- job_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
--- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
+-- job_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
+-- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
+-- deleted rows for a while.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_window(
-    p_from     timestamptz,
-    p_cutoff   timestamptz,
-    p_rows     bigint,
-    p_families bigint,
-    p_last     bigint[],
-    OUT o_from timestamptz,
-    OUT o_to   timestamptz
+    p_from timestamptz, p_cutoff timestamptz, p_rows bigint, p_families bigint, p_last bigint[],
+    OUT o_from timestamptz, OUT o_to timestamptz
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
-    o_from := least(
-        (SELECT min(t."latest_heartbeat") FROM "public"."job" AS t WHERE t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_cutoff AND t."state" IN ('success', 'failed'))
+    o_from := (
+        SELECT min(t."latest_heartbeat")
+        FROM "public"."job" AS t
+        WHERE t."latest_heartbeat" >= p_from
+          AND t."latest_heartbeat" < p_cutoff
+          AND t."state" IN ('success', 'failed')
     );
-    IF o_from IS NULL THEN
-        RETURN;
-    END IF;
-
-    -- The window ends before the row that would be one too many, whichever table has it first.
     o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
     o_to := coalesce((
         SELECT t."latest_heartbeat"
         FROM "public"."job" AS t
-        WHERE t."latest_heartbeat" >= o_from AND t."latest_heartbeat" < o_to AND t."state" IN ('success', 'failed')
+        WHERE t."latest_heartbeat" >= o_from
+          AND t."latest_heartbeat" < o_to
+          AND t."state" IN ('success', 'failed')
         ORDER BY t."latest_heartbeat" OFFSET least(p_rows, p_families) LIMIT 1
     ), o_to);
-    -- Rows with one and the same time go together, however many they are.
     o_to := greatest(o_to, o_from + interval '1 microsecond');
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of latest_heartbeat from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body f23a324de2ab]';
+    'The next window of latest_heartbeat from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body c0ecf6ab33b0]';
 
--- job_keep: what stays of a window, and why: families that are held.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_keep(
-    p_from  timestamptz,
-    p_to    timestamptz,
-    p_as_of timestamptz,
-    p_lock  boolean,
-    OUT o_keep         integer[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+-- job_rows: the rows of a window, the oldest first; without one, those without a latest_heartbeat; or the one with a key.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.job_rows(p_from timestamptz, p_to timestamptz, p_limit bigint, p_key text)
+RETURNS TABLE (o_key integer, o_time timestamptz)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_held integer[];
 BEGIN
-    v_held := ARRAY(
-        SELECT h.key::integer
-        FROM windrow_airflow_3.hold AS h
-        WHERE h.rule = 'job'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
-
-    SELECT coalesce(array_agg(f.key ORDER BY f.key), '{}'), coalesce(array_agg(f.key::text ORDER BY f.key), '{}'), coalesce(array_agg(f.reason ORDER BY f.key), '{}')
-    INTO o_keep, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            r."id" AS key,
-            CASE
-                WHEN bool_or(r."id" IN (SELECT unnest(v_held))) THEN 'HELD'
-            END AS reason
-        FROM "public"."job" AS r
-        WHERE r."latest_heartbeat" >= p_from
-          AND r."latest_heartbeat" < p_to
-          AND r."state" IN ('success', 'failed')
-          AND (
-              r."id" IN (SELECT unnest(v_held))
-          )
-        GROUP BY 1
-    ) AS f;
-    o_keep := o_keep || v_held;
+    IF p_key IS NOT NULL THEN
+        RETURN QUERY
+        SELECT t."id"::integer, t."latest_heartbeat"::timestamptz
+        FROM "public"."job" AS t
+        WHERE t."id" = p_key::integer
+          AND t."state" IN ('success', 'failed');
+    ELSIF p_from IS NULL THEN
+        RETURN QUERY
+        SELECT t."id"::integer, t."latest_heartbeat"::timestamptz
+        FROM "public"."job" AS t
+        WHERE (t."latest_heartbeat" IS NULL OR t."latest_heartbeat" = '-infinity')
+          AND t."state" IN ('success', 'failed');
+    ELSE
+        RETURN QUERY
+        SELECT t."id"::integer, t."latest_heartbeat"::timestamptz
+        FROM "public"."job" AS t
+        WHERE t."latest_heartbeat" >= p_from
+          AND t."latest_heartbeat" < p_to
+          AND t."state" IN ('success', 'failed')
+        ORDER BY t."latest_heartbeat"
+        LIMIT p_limit;
+    END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_keep(timestamptz, timestamptz, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of job in it first. [body b1ab3033e713]';
+COMMENT ON FUNCTION windrow_airflow_3.job_rows(timestamptz, timestamptz, bigint, text) IS
+    'The keys and times of rows of job in a window, of undated ones, or of one. Reads only. [body 70ffc1bdba34]';
 
--- job_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_batch(
-    p_run   bigint,
-    p_from  timestamptz,
-    p_to    timestamptz,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
+-- job_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.job_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text)
+RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_keep integer[];
     v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
-    END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_skip_keys, o_skip_reasons
-    FROM windrow_airflow_3.job_keep(p_from, p_to, p_as_of, true) AS k;
-
-    -- job: rows that are old enough.
-    DELETE FROM "public"."job" AS t
-    WHERE t."latest_heartbeat" >= p_from
-      AND t."latest_heartbeat" < p_to
-      AND t."state" IN ('success', 'failed')
-      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_families := v_rows;
-    o_rows[1] := v_rows;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."job"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
-        IF EXISTS (
-            SELECT FROM "public"."job" AS t
-            WHERE t."latest_heartbeat" >= p_from
-              AND t."latest_heartbeat" < p_to
-              AND t."state" IN ('success', 'failed')
-              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'job'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_batch(bigint, timestamptz, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, what job_keep does not keep of the window from p_from to p_to: job. No transaction control, so it can be rolled back; job_step calls it. [body 37fff8027744]';
-
--- job_count: what a batch would delete of a window. Reads only.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_count(
-    p_from  timestamptz,
-    p_to    timestamptz,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_roots        integer[],
-    OUT o_oldest       timestamptz,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    v_keep integer[];
-BEGIN
-    SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_skip_keys, o_skip_reasons
-    FROM windrow_airflow_3.job_keep(p_from, p_to, p_as_of, false) AS k;
-    o_rows := ARRAY[
-        (
-            SELECT count(*)
-            FROM "public"."job" AS t
-            WHERE t."latest_heartbeat" >= p_from
-              AND t."latest_heartbeat" < p_to
-              AND t."state" IN ('success', 'failed')
-              AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        )
-    ];
-    SELECT count(*), min(t."latest_heartbeat"), coalesce((array_agg(t."id" ORDER BY t."latest_heartbeat", t."id"))[1:10], '{}')
-    INTO o_families, o_oldest, o_roots
-    FROM "public"."job" AS t
-    WHERE t."latest_heartbeat" >= p_from
-      AND t."latest_heartbeat" < p_to
-      AND t."state" IN ('success', 'failed')
-      AND (t."id" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_count(timestamptz, timestamptz, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 38f95b9a4fbb]';
-
--- job_undated: families without a latest_heartbeat; they can never become due.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_undated(p_as_of timestamptz, p_scope text)
-RETURNS integer[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT r."id"
-        FROM "public"."job" AS r
-        WHERE (r."latest_heartbeat" IS NULL OR r."latest_heartbeat" = '-infinity')
-          AND r."state" IN ('success', 'failed')
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_undated(timestamptz, text) IS
-    'Families without a latest_heartbeat. Reads only. [body 6d3908b0ef7a]';
-
--- job_due: when what is due at an instant became so, the oldest first.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_due(p_from timestamptz, p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (ended timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT t."latest_heartbeat"
-    FROM "public"."job" AS t
-    WHERE t."latest_heartbeat" < windrow_airflow_3.job_cutoff(p_as_of, NULL)
-      AND t."latest_heartbeat" >= p_from
-      AND t."latest_heartbeat" > '-infinity'
-      AND t."state" IN ('success', 'failed')
-    ORDER BY t."latest_heartbeat"
-    LIMIT p_limit;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_due(timestamptz, timestamptz, bigint) IS
-    'The latest_heartbeat of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body c24e51bbff1d]';
-
--- job_age_of: how long ago a root ended.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_age_of(p_key text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN (
-        SELECT extract(epoch FROM clock_timestamp() - i."latest_heartbeat")
-        FROM "public"."job" AS i
-        WHERE i."id" = p_key::integer
-          AND isfinite(i."latest_heartbeat")
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_age_of(text) IS
-    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body d5f73bca6f27]';
-
--- job_strays: by table, rows that do not share the latest_heartbeat of their root, and rows without one.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_strays()
-RETURNS TABLE (table_name text, apart bigint, undated bigint)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT
-        'job',
-        0::bigint,
-        count(*) FILTER (WHERE t."latest_heartbeat" IS NULL)
-    FROM "public"."job" AS t
-    WHERE t."state" IN ('success', 'failed');
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ece251909481]';
-
--- job_in_window: the families that have rows of the root table in a window.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_in_window(p_from timestamptz, p_to timestamptz)
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT (r."id")::text AS key
-        FROM "public"."job" AS r
-        WHERE r."latest_heartbeat" >= p_from
-          AND r."latest_heartbeat" < p_to
-          AND r."state" IN ('success', 'failed')
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_in_window(timestamptz, timestamptz) IS
-    'The families of a window that cannot go. Reads only; timed_step() calls it. [body cc4e4679dc18]';
-
--- job_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-DECLARE
-    v_key      integer := p_key::integer;
-    v_deleted  bigint;
-BEGIN
-    PERFORM FROM "public"."job" AS t WHERE t."id" = v_key ORDER BY t."id" FOR UPDATE;
-    o_skipped := CASE
-        WHEN NOT EXISTS (
-            SELECT FROM "public"."job" AS t
-            WHERE t."id" = v_key
-              AND t."state" IN ('success', 'failed')
-        ) THEN 'NOT_A_ROOT'
-        WHEN EXISTS (
-            SELECT FROM "public"."job" AS t
-            JOIN windrow_airflow_3.hold AS h ON h.rule = 'job' AND h.key = t."id"::text
-            WHERE (t."id" = v_key)
-              AND (h.until IS NULL OR h.until > clock_timestamp())
-        ) THEN 'HELD'
-    END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        o_rows := ARRAY[0]::bigint[];
+    IF p_key IS NULL THEN
         DELETE FROM "public"."job" AS t
-        WHERE t."id" = v_key;
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[1] := v_deleted;
-        SET CONSTRAINTS ALL IMMEDIATE;
+        WHERE t."latest_heartbeat" >= p_from
+          AND t."latest_heartbeat" < p_to
+          AND t."state" IN ('success', 'failed')
+          AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
+    ELSE
+        DELETE FROM "public"."job" AS t
+        WHERE t."id" = p_key::integer
+          AND t."state" IN ('success', 'failed');
     END IF;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    RETURN v_rows;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_named(bigint, text, timestamptz) IS
-    'Deletes the rows that name this root, whatever their latest_heartbeat, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body 2bf7e128137d]';
-SELECT windrow_airflow_3.register_routines('30_job.sql', ARRAY[
-    'job_age_of', 'job_batch', 'job_count', 'job_cutoff', 'job_due', 'job_in_window', 'job_keep', 'job_named',
-    'job_strays', 'job_undated', 'job_window'
-]);
+COMMENT ON FUNCTION windrow_airflow_3.job_delete(bigint, timestamptz, timestamptz, integer[], text) IS
+    'Deletes rows of job, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body fe9c4cb00ac6]';
+SELECT windrow_airflow_3.register_routines('30_job.sql', ARRAY['job_delete', 'job_rows', 'job_window']);
 RESET ROLE;

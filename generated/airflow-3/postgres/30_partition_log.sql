@@ -5,220 +5,105 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
 
--- partition_log_cutoff: before this instant, created_at is long enough ago.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_cutoff(p_as_of timestamptz, p_retention bigint)
-RETURNS timestamptz
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 604800), 86400) + 3600));
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.partition_log_cutoff(timestamptz, bigint) IS
-    'Rows whose created_at lies before this are old enough, in the zone of the application (UTC): the retention, never under 86400 seconds, and the safety lag of 3600 seconds before p_as_of. [body 2ffae2fbfac6]';
-
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
--- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- partition_log_next: the next rows of partitioned_asset_key_log behind p_after, at most p_rows of them, in the order of an index.
+-- partition_log_search: the next rows of partitioned_asset_key_log behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, orphan: every row, by its key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_next(
-    p_pass      integer,
-    p_after     text[],
-    p_rows      bigint,
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_count bigint,
-    OUT o_after text[],
-    OUT o_key   text,
-    OUT o_k1 integer[]
+CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_search(
+    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz,
+    OUT o_keys integer[], OUT o_after text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_1_1 integer;
+    v_1_1 integer := coalesce(p_after[1], '-2147483648');
 BEGIN
-    IF p_pass = 1 THEN
-        v_1_1 := coalesce(p_after[1], '-2147483648');
-        SELECT
-            count(*),
-            ARRAY[(array_agg(n.k1::text ORDER BY n.k1))[count(*)]],
-            array_agg(n.k1 ORDER BY n.k1)
-        INTO o_count, o_after, o_k1
-        FROM (
-            SELECT t."id" AS k1
-            FROM "public"."partitioned_asset_key_log" AS t
-            WHERE t."id" >= v_1_1
-              AND (p_after IS NULL OR t."id" <> v_1_1)
-            ORDER BY t."id"
-            LIMIT p_rows
-        ) AS n;
-    END IF;
-    -- The key of a single row, which may have to be told.
-    IF o_count = 1 THEN
-        o_key := (o_k1[1])::text;
-    END IF;
+    o_keys := ARRAY(
+        SELECT t."id"
+        FROM "public"."partitioned_asset_key_log" AS t
+        WHERE t."id" >= v_1_1
+          AND (p_after IS NULL OR t."id" <> v_1_1)
+        ORDER BY t."id"
+        LIMIT p_rows
+    );
+    o_after := ARRAY[o_keys[cardinality(o_keys)]];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.partition_log_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body d6aa257b37be]';
+COMMENT ON FUNCTION windrow_airflow_3.partition_log_search(integer, text[], bigint, timestamptz, timestamptz) IS
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body f87bd8fe91e2]';
 
--- partition_log_judge: which of these rows go: those that name something which is gone.
--- p_as_of is NULL for a purge of named rows, whose time does not matter.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_judge(
-    p_pass      integer,
-    p_k1        integer[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_k1    integer[],
-    OUT o_keys         text[],
-    OUT o_oldest       timestamptz,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
+-- partition_log_verdict: which of these rows are due: those that name something which is gone.
+-- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_verdict(
+    p_pass integer, p_keys integer[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
 )
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    v_held integer[] := ARRAY(
-        SELECT h.key::integer
-        FROM windrow_airflow_3.hold AS h
-        WHERE h.rule = 'partition_log'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
-    -- Holds of what the rows belong to keep them, too.
-    v_above boolean := EXISTS (
-        SELECT FROM windrow_airflow_3.hold AS h
-        WHERE h.rule IN ('dag_runs')
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
-    v_cutoff timestamptz := windrow_airflow_3.partition_log_cutoff(p_as_of, p_retention);
-BEGIN
-    SELECT
-        coalesce(array_agg(j.k1 ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
-        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
-        min(j.due) FILTER (WHERE j.reason IS NULL),
-        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}'),
-        coalesce(array_agg(j.reason ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}')
-    INTO o_k1, o_keys, o_oldest, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            k.position,
-            t."id" AS k1,
-            (t."id")::text AS key,
-            t."created_at" AS due,
-            CASE
-                WHEN t."id" IN (SELECT unnest(v_held)) THEN 'HELD'
-                WHEN v_above AND EXISTS (
-                    SELECT FROM "public"."asset_partition_dag_run" AS a1
-                    JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id"
-                    JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
-                    WHERE t."asset_partition_dag_run_id" = a1."id"
-                      AND (h.until IS NULL OR h.until > clock_timestamp())
-                ) THEN 'HELD'
-                WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
-            END AS reason
-        FROM unnest(p_k1) WITH ORDINALITY AS k(k1, position)
-        JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.k1
-        WHERE (
-              t."asset_partition_dag_run_id" IS NOT NULL
-              AND NOT EXISTS (
-                  SELECT FROM "public"."asset_partition_dag_run" AS p1
-                  WHERE p1."id" = t."asset_partition_dag_run_id"
-              )
-          )
-          AND (p_as_of IS NULL OR t."created_at" < v_cutoff OR t."created_at" IS NULL)
-    ) AS j;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.partition_log_judge(integer, integer[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 90c4d6d33b8d]';
-
--- partition_log_batch: one batch: those of the named rows that go. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_batch(
-    p_run       bigint,
-    p_pass      integer,
-    p_k1        integer[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_families     bigint,
-    OUT o_members      text[],
-    OUT o_rows         bigint[],
-    OUT o_samples      text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
-)
+RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_looked record;
-    v_judged record;
-    v_busy   text[];
-    v_k1 integer[];
+    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds, and what came back.';
+    IF p_lock AND p_as_of IS NULL THEN
+        PERFORM FROM unnest(p_keys) AS k(key) JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key FOR UPDATE OF t;
+    ELSIF p_lock THEN
+        p_keys := ARRAY(
+            SELECT l.key
+            FROM (
+                SELECT k.key, k.position
+                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+                JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key
+                ORDER BY k.key
+                FOR UPDATE OF t SKIP LOCKED
+            ) AS l
+            ORDER BY l.position
+        );
     END IF;
+    RETURN QUERY
+    SELECT
+        k.key,
+        t."created_at"::timestamptz,
+        CASE
+            WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('partition_log')::integer[])) THEN 'HELD'
+            WHEN v_above AND EXISTS (
+                SELECT FROM "public"."asset_partition_dag_run" AS a1
+                JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id"
+                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
+                WHERE t."asset_partition_dag_run_id" = a1."id"
+                  AND (h.until IS NULL OR h.until > clock_timestamp())
+            ) THEN 'HELD'
+            WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
+        END
+    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+    JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key
+    WHERE (
+          t."asset_partition_dag_run_id" IS NOT NULL
+          AND NOT EXISTS (
+              SELECT FROM "public"."asset_partition_dag_run" AS p1
+              WHERE p1."id" = t."asset_partition_dag_run_id"
+          )
+      )
+      AND (p_as_of IS NULL OR t."created_at" < p_cutoff OR t."created_at" IS NULL)
+    ORDER BY k.position;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.partition_log_verdict(integer, integer[], timestamptz, timestamptz, boolean) IS
+    'Which of the named rows are due, in their order, and why one of them stays. [body 5f3dc5dd7ee6]';
 
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    SELECT * INTO v_looked FROM windrow_airflow_3.partition_log_judge(p_pass, p_k1, p_as_of, p_retention);
-    o_skip_keys := v_looked.o_skip_keys;
-    o_skip_reasons := v_looked.o_skip_reasons;
-    SELECT coalesce(array_agg(l.k1 ORDER BY l.position), '{}')
-    INTO v_k1
-    FROM (
-        SELECT k.position, k.k1
-        FROM unnest(v_looked.o_k1) WITH ORDINALITY AS k(k1, position)
-        JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.k1
-        ORDER BY k.k1
-        FOR UPDATE OF t SKIP LOCKED
-    ) AS l;
-    IF cardinality(v_k1) < cardinality(v_looked.o_keys) THEN
-        -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
-        SELECT j.o_keys
-        INTO v_busy
-        FROM (
-            SELECT array_agg(k.k1) AS k1
-            FROM unnest(v_looked.o_k1) AS k(k1)
-            WHERE (k.k1) NOT IN (SELECT l.k1 FROM unnest(v_k1) AS l(k1))
-        ) AS b
-        CROSS JOIN LATERAL windrow_airflow_3.partition_log_judge(p_pass, b.k1, p_as_of, p_retention) AS j;
-        o_skip_keys := o_skip_keys || v_busy;
-        o_skip_reasons := o_skip_reasons || array_fill('LOCKED'::text, ARRAY[cardinality(v_busy)]);
-    END IF;
-
-    -- Nobody changes them any more: what is judged now holds until the end of the transaction.
-    SELECT * INTO v_judged FROM windrow_airflow_3.partition_log_judge(p_pass, v_k1, p_as_of, p_retention);
-    o_skip_keys := o_skip_keys || v_judged.o_skip_keys;
-    o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
+-- partition_log_delete: deletes the given rows. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_delete(p_run bigint, p_keys integer[], OUT o_rows bigint[], OUT o_samples text[])
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
     WITH gone AS (
         DELETE FROM "public"."partitioned_asset_key_log" AS t
-        USING unnest(v_judged.o_k1) WITH ORDINALITY AS k(k1, position)
-        WHERE t."id" = k.k1
+        USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
+        WHERE t."id" = k.key
           AND (
               t."asset_partition_dag_run_id" IS NOT NULL
               AND NOT EXISTS (
@@ -226,98 +111,16 @@ BEGIN
                   WHERE p1."id" = t."asset_partition_dag_run_id"
               )
           )
-        RETURNING k.position, (t."id")::text AS key
+        RETURNING k.key, k.position
     )
-    SELECT count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_families, o_samples
+    SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
+    INTO o_rows, o_samples
     FROM gone AS g;
-
-    -- A trigger or a rule can keep rows without a word.
-    IF o_families < cardinality(v_judged.o_keys) AND EXISTS (
-        SELECT FROM windrow_airflow_3.partition_log_judge(p_pass, v_judged.o_k1, p_as_of, p_retention) AS j
-        WHERE cardinality(j.o_keys) > 0
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'partitioned_asset_key_log'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[1] := o_families;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.partition_log_batch(bigint, integer, integer[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of partitioned_asset_key_log that go, each looked at again under its lock. No transaction control, so it can be rolled back; partition_log_step calls it. [body 4c590f9a09f3]';
-
--- partition_log_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT count(*) FILTER (WHERE o.goes), clock_timestamp() - min(o.due) FILTER (WHERE o.goes), count(*) < p_limit
-    FROM (
-        SELECT
-            t."created_at" AS due,
-            (
-                (
-                    t."asset_partition_dag_run_id" IS NOT NULL
-                    AND NOT EXISTS (
-                        SELECT FROM "public"."asset_partition_dag_run" AS p1
-                        WHERE p1."id" = t."asset_partition_dag_run_id"
-                    )
-                )
-                AND t."created_at" < windrow_airflow_3.partition_log_cutoff(p_as_of, NULL)
-            ) AS goes
-        FROM "public"."partitioned_asset_key_log" AS t
-        ORDER BY t."id"
-        LIMIT p_limit
-    ) AS o;
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.partition_log_overdue(timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body 6a800849b487]';
-
--- partition_log_named: deletes one named row, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-DECLARE
-    v_judged  record;
-    v_deleted bigint;
-    v_k1 integer := p_key::integer;
-BEGIN
-    PERFORM FROM "public"."partitioned_asset_key_log" AS t WHERE t."id" = v_k1 FOR UPDATE;
-    SELECT * INTO v_judged FROM windrow_airflow_3.partition_log_judge(0, ARRAY[v_k1], NULL, NULL);
-    o_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        DELETE FROM "public"."partitioned_asset_key_log" AS t
-        WHERE t."id" = v_k1
-          AND (
-              t."asset_partition_dag_run_id" IS NOT NULL
-              AND NOT EXISTS (
-                  SELECT FROM "public"."asset_partition_dag_run" AS p1
-                  WHERE p1."id" = t."asset_partition_dag_run_id"
-              )
-          );
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[1] := v_deleted;
-        IF v_deleted = 0 THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'partitioned_asset_key_log'
-                USING HINT = 'A trigger or a rule keeps them, or what they name came back this moment.';
-        END IF;
-        SET CONSTRAINTS ALL IMMEDIATE;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.partition_log_named(bigint, text, timestamptz) IS
-    'Deletes the named row of partitioned_asset_key_log if what it names is gone, however young it is, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 15761551da42]';
+COMMENT ON FUNCTION windrow_airflow_3.partition_log_delete(bigint, integer[]) IS
+    'Deletes the given rows of partitioned_asset_key_log, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body ac0173c965aa]';
 SELECT windrow_airflow_3.register_routines('30_partition_log.sql', ARRAY[
-    'partition_log_batch', 'partition_log_cutoff', 'partition_log_judge', 'partition_log_named',
-    'partition_log_next', 'partition_log_overdue'
+    'partition_log_delete', 'partition_log_search', 'partition_log_verdict'
 ]);
 RESET ROLE;

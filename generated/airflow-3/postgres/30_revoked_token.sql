@@ -6,271 +6,109 @@ SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
--- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- revoked_token_next: the next rows of revoked_token behind p_after, at most p_rows of them, in the order of an index.
+-- revoked_token_search: the next rows of revoked_token behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose exp has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_next(
-    p_pass      integer,
-    p_after     text[],
-    p_rows      bigint,
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_count bigint,
-    OUT o_after text[],
-    OUT o_key   text,
-    OUT o_k1 text[]
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_search(
+    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz,
+    OUT o_keys text[], OUT o_after text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_1_1 timestamptz;
-    v_1_2 text;
     v_now timestamptz := p_as_of;
+    v_1_1 timestamptz := coalesce(p_after[1], '-infinity');
+    v_1_2 text := coalesce(p_after[2], '');
 BEGIN
-    IF p_pass = 1 THEN
-        v_1_1 := coalesce(p_after[1], '-infinity');
-        v_1_2 := coalesce(p_after[2], '');
-        SELECT
-            count(*),
-            ARRAY[(array_agg(n.c1::text ORDER BY n.c1, n.k1))[count(*)], (array_agg(n.k1::text ORDER BY n.c1, n.k1))[count(*)]],
-            array_agg(n.k1 ORDER BY n.c1, n.k1)
-        INTO o_count, o_after, o_k1
-        FROM (
-            SELECT t."exp" AS c1, t."jti" AS k1
-            FROM "public"."revoked_token" AS t
-            WHERE (t."exp", t."jti") >= (v_1_1, v_1_2)
-              AND (p_after IS NULL OR (t."exp", t."jti") <> (v_1_1, v_1_2))
-              AND t."exp" < v_now
-            ORDER BY t."exp", t."jti"
-            LIMIT p_rows
-        ) AS n;
-    END IF;
-    -- The key of a single row, which may have to be told.
-    IF o_count = 1 THEN
-        o_key := (o_k1[1])::text;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body b98df37d3fe9]';
-
--- revoked_token_judge: which of these rows go: those whose exp has passed.
--- p_as_of is NULL for a purge of named rows, whose time does not matter.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_judge(
-    p_pass      integer,
-    p_k1        text[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_k1    text[],
-    OUT o_keys         text[],
-    OUT o_oldest       timestamptz,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    v_held text[] := ARRAY(
-        SELECT h.key::text
-        FROM windrow_airflow_3.hold AS h
-        WHERE h.rule = 'revoked_token'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
+    o_keys := ARRAY(
+        SELECT t."jti"
+        FROM "public"."revoked_token" AS t
+        WHERE (t."exp", t."jti") >= (v_1_1, v_1_2)
+          AND (p_after IS NULL OR (t."exp", t."jti") <> (v_1_1, v_1_2))
+          AND t."exp" < v_now
+        ORDER BY t."exp", t."jti"
+        LIMIT p_rows
     );
-    v_now timestamptz := p_as_of;
-BEGIN
-    SELECT
-        coalesce(array_agg(j.k1 ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
-        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
-        min(j.due) FILTER (WHERE j.reason IS NULL),
-        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}'),
-        coalesce(array_agg(j.reason ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}')
-    INTO o_k1, o_keys, o_oldest, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            k.position,
-            t."jti" AS k1,
-            (t."jti")::text AS key,
-            t."exp" AS due,
-            CASE
-                WHEN t."jti" IN (SELECT unnest(v_held)) THEN 'HELD'
-            END AS reason
-        FROM unnest(p_k1) WITH ORDINALITY AS k(k1, position)
-        JOIN "public"."revoked_token" AS t ON t."jti" = k.k1
-        WHERE (
-              p_as_of IS NULL
-              OR p_pass = 1 AND t."exp" < v_now
-          )
-    ) AS j;
+    o_after := (
+        SELECT ARRAY[t."exp"::text, t."jti"::text]
+        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
+        JOIN "public"."revoked_token" AS t ON t."jti" = k.key
+    );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_judge(integer, text[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body fb6b9d300d67]';
+COMMENT ON FUNCTION windrow_airflow_3.revoked_token_search(integer, text[], bigint, timestamptz, timestamptz) IS
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 3e004cd5f8fb]';
 
--- revoked_token_batch: one batch: those of the named rows that go. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_batch(
-    p_run       bigint,
-    p_pass      integer,
-    p_k1        text[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_families     bigint,
-    OUT o_members      text[],
-    OUT o_rows         bigint[],
-    OUT o_samples      text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
+-- revoked_token_verdict: which of these rows are due: those whose exp has passed.
+-- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_verdict(
+    p_pass integer, p_keys text[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
 )
+RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_looked record;
-    v_judged record;
-    v_busy   text[];
-    v_k1 text[];
+    v_now timestamptz := p_as_of;
 BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds, and what came back.';
+    IF p_lock AND p_as_of IS NULL THEN
+        PERFORM FROM unnest(p_keys) AS k(key) JOIN "public"."revoked_token" AS t ON t."jti" = k.key FOR UPDATE OF t;
+    ELSIF p_lock THEN
+        p_keys := ARRAY(
+            SELECT l.key
+            FROM (
+                SELECT k.key, k.position
+                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+                JOIN "public"."revoked_token" AS t ON t."jti" = k.key
+                ORDER BY k.key
+                FOR UPDATE OF t SKIP LOCKED
+            ) AS l
+            ORDER BY l.position
+        );
     END IF;
+    RETURN QUERY
+    SELECT
+        k.key,
+        t."exp"::timestamptz,
+        CASE
+            WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('revoked_token')::text[])) THEN 'HELD'
+        END
+    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+    JOIN "public"."revoked_token" AS t ON t."jti" = k.key
+    WHERE (
+          p_as_of IS NULL
+          OR p_pass = 1 AND t."exp" < v_now
+      )
+    ORDER BY k.position;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.revoked_token_verdict(integer, text[], timestamptz, timestamptz, boolean) IS
+    'Which of the named rows are due, in their order, and why one of them stays. [body c86b68988e3e]';
 
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    SELECT * INTO v_looked FROM windrow_airflow_3.revoked_token_judge(p_pass, p_k1, p_as_of, p_retention);
-    o_skip_keys := v_looked.o_skip_keys;
-    o_skip_reasons := v_looked.o_skip_reasons;
-    SELECT coalesce(array_agg(l.k1 ORDER BY l.position), '{}')
-    INTO v_k1
-    FROM (
-        SELECT k.position, k.k1
-        FROM unnest(v_looked.o_k1) WITH ORDINALITY AS k(k1, position)
-        JOIN "public"."revoked_token" AS t ON t."jti" = k.k1
-        ORDER BY k.k1
-        FOR UPDATE OF t SKIP LOCKED
-    ) AS l;
-    IF cardinality(v_k1) < cardinality(v_looked.o_keys) THEN
-        -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
-        SELECT j.o_keys
-        INTO v_busy
-        FROM (
-            SELECT array_agg(k.k1) AS k1
-            FROM unnest(v_looked.o_k1) AS k(k1)
-            WHERE (k.k1) NOT IN (SELECT l.k1 FROM unnest(v_k1) AS l(k1))
-        ) AS b
-        CROSS JOIN LATERAL windrow_airflow_3.revoked_token_judge(p_pass, b.k1, p_as_of, p_retention) AS j;
-        o_skip_keys := o_skip_keys || v_busy;
-        o_skip_reasons := o_skip_reasons || array_fill('LOCKED'::text, ARRAY[cardinality(v_busy)]);
-    END IF;
-
-    -- Nobody changes them any more: what is judged now holds until the end of the transaction.
-    SELECT * INTO v_judged FROM windrow_airflow_3.revoked_token_judge(p_pass, v_k1, p_as_of, p_retention);
-    o_skip_keys := o_skip_keys || v_judged.o_skip_keys;
-    o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
+-- revoked_token_delete: deletes the given rows. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_delete(p_run bigint, p_keys text[], OUT o_rows bigint[], OUT o_samples text[])
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
     WITH gone AS (
         DELETE FROM "public"."revoked_token" AS t
-        USING unnest(v_judged.o_k1) WITH ORDINALITY AS k(k1, position)
-        WHERE t."jti" = k.k1
-        RETURNING k.position, (t."jti")::text AS key
+        USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
+        WHERE t."jti" = k.key
+        RETURNING k.key, k.position
     )
-    SELECT count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_families, o_samples
+    SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
+    INTO o_rows, o_samples
     FROM gone AS g;
-
-    -- A trigger or a rule can keep rows without a word.
-    IF o_families < cardinality(v_judged.o_keys) AND EXISTS (
-        SELECT FROM windrow_airflow_3.revoked_token_judge(p_pass, v_judged.o_k1, p_as_of, p_retention) AS j
-        WHERE cardinality(j.o_keys) > 0
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'revoked_token'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[1] := o_families;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_batch(bigint, integer, text[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of revoked_token that go, each looked at again under its lock. No transaction control, so it can be rolled back; revoked_token_step calls it. [body b61cdb5e322e]';
-
--- revoked_token_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT count(*), clock_timestamp() - min(o.due), count(*) < p_limit
-    FROM (
-        (
-            SELECT t."exp" AS due
-            FROM "public"."revoked_token" AS t
-            WHERE t."exp" < p_as_of
-            ORDER BY t."exp"
-            LIMIT p_limit
-        )
-    ) AS o;
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_overdue(timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, counted up to p_limit by pass, how long ago the oldest time was, and whether these are all. Reads only. [body 05796c10aca3]';
-
--- revoked_token_named: deletes one named row, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-DECLARE
-    v_judged  record;
-    v_deleted bigint;
-    v_k1 text := p_key::text;
-BEGIN
-    PERFORM FROM "public"."revoked_token" AS t WHERE t."jti" = v_k1 FOR UPDATE;
-    SELECT * INTO v_judged FROM windrow_airflow_3.revoked_token_judge(0, ARRAY[v_k1], NULL, NULL);
-    o_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        DELETE FROM "public"."revoked_token" AS t
-        WHERE t."jti" = v_k1;
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[1] := v_deleted;
-        IF v_deleted = 0 THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'revoked_token'
-                USING HINT = 'A trigger or a rule keeps them.';
-        END IF;
-        SET CONSTRAINTS ALL IMMEDIATE;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_named(bigint, text, timestamptz) IS
-    'Deletes the named row of revoked_token, whatever its exp, unless it is held. o_skipped: why it stays. purge_one() calls it. [body 510a4a849506]';
+COMMENT ON FUNCTION windrow_airflow_3.revoked_token_delete(bigint, text[]) IS
+    'Deletes the given rows of revoked_token, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body f91800a1dfec]';
 SELECT windrow_airflow_3.register_routines('30_revoked_token.sql', ARRAY[
-    'revoked_token_batch', 'revoked_token_judge', 'revoked_token_named', 'revoked_token_next',
-    'revoked_token_overdue'
+    'revoked_token_delete', 'revoked_token_search', 'revoked_token_verdict'
 ]);
 RESET ROLE;

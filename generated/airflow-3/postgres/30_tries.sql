@@ -6,149 +6,107 @@ SET statement_timeout = '1min';
 SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
--- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- tries_next: the next rows of task_instance_history behind p_after, at most p_rows of them, in the order of an index.
+-- tries_search: the next rows of task_instance_history behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, surplus: group by group, the newest row last.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_next(
-    p_pass      integer,
-    p_after     text[],
-    p_rows      bigint,
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_count bigint,
-    OUT o_after text[],
-    OUT o_key   text,
-    OUT o_k1 uuid[]
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_search(
+    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz,
+    OUT o_keys uuid[], OUT o_after text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET datestyle = 'ISO, YMD'
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD' SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_1_1 text;
-    v_1_2 text;
-    v_1_3 text;
-    v_1_4 integer;
-    v_1_5 integer;
+    v_1_1 text := coalesce(p_after[1], '');
+    v_1_2 text := coalesce(p_after[2], '');
+    v_1_3 text := coalesce(p_after[3], '');
+    v_1_4 integer := coalesce(p_after[4], '-2147483648');
+    v_1_5 integer := coalesce(p_after[5], '-2147483648');
 BEGIN
-    IF p_pass = 1 THEN
-        v_1_1 := coalesce(p_after[1], '');
-        v_1_2 := coalesce(p_after[2], '');
-        v_1_3 := coalesce(p_after[3], '');
-        v_1_4 := coalesce(p_after[4], '-2147483648');
-        v_1_5 := coalesce(p_after[5], '-2147483648');
-        SELECT
-            count(*),
-            ARRAY[(array_agg(n.c1::text ORDER BY n.c1, n.c2, n.c3, n.c4, n.c5))[count(*)], (array_agg(n.c2::text ORDER BY n.c1, n.c2, n.c3, n.c4, n.c5))[count(*)], (array_agg(n.c3::text ORDER BY n.c1, n.c2, n.c3, n.c4, n.c5))[count(*)], (array_agg(n.c4::text ORDER BY n.c1, n.c2, n.c3, n.c4, n.c5))[count(*)], (array_agg(n.c5::text ORDER BY n.c1, n.c2, n.c3, n.c4, n.c5))[count(*)]],
-            array_agg(n.k1 ORDER BY n.c1, n.c2, n.c3, n.c4, n.c5)
-        INTO o_count, o_after, o_k1
-        FROM (
-            SELECT t."dag_id" AS c1, t."task_id" AS c2, t."run_id" AS c3, t."map_index" AS c4, t."try_number" AS c5, t."task_instance_id" AS k1
-            FROM "public"."task_instance_history" AS t
-            WHERE (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") >= (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5)
-              AND (p_after IS NULL OR (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") <> (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5))
-              AND t."dag_id" IS NOT NULL
-              AND t."task_id" IS NOT NULL
-              AND t."run_id" IS NOT NULL
-              AND t."map_index" IS NOT NULL
-              AND t."try_number" IS NOT NULL
-            ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number"
-            LIMIT p_rows
-        ) AS n;
-    END IF;
-    -- The key of a single row, which may have to be told.
-    IF o_count = 1 THEN
-        o_key := (o_k1[1])::text;
-    END IF;
+    o_keys := ARRAY(
+        SELECT t."task_instance_id"
+        FROM "public"."task_instance_history" AS t
+        WHERE (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") >= (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5)
+          AND (p_after IS NULL OR (t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number") <> (v_1_1, v_1_2, v_1_3, v_1_4, v_1_5))
+          AND t."dag_id" IS NOT NULL
+          AND t."task_id" IS NOT NULL
+          AND t."run_id" IS NOT NULL
+          AND t."map_index" IS NOT NULL
+          AND t."try_number" IS NOT NULL
+        ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number"
+        LIMIT p_rows
+    );
+    o_after := (
+        SELECT ARRAY[t."dag_id"::text, t."task_id"::text, t."run_id"::text, t."map_index"::text, t."try_number"::text]
+        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
+        JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
+    );
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_next(integer, text[], bigint, timestamptz, bigint) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 59941650ff6c]';
+COMMENT ON FUNCTION windrow_airflow_3.tries_search(integer, text[], bigint, timestamptz, timestamptz) IS
+    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 309c1f8bd5c3]';
 
--- tries_judge: which of these rows go: all but the newest 3 of each group; the higher key decides between equals.
--- p_as_of is NULL for a purge of named rows, whose time does not matter.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_judge(
-    p_pass      integer,
-    p_k1        uuid[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_k1    uuid[],
-    OUT o_keys         text[],
-    OUT o_oldest       timestamptz,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
+-- tries_verdict: which of these rows are due: all but the newest 3 of each group; the higher key decides between equals.
+-- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_verdict(
+    p_pass integer, p_keys uuid[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
 )
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_held uuid[] := ARRAY(
-        SELECT h.key::uuid
-        FROM windrow_airflow_3.hold AS h
-        WHERE h.rule = 'tries'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
-    -- Holds of what the rows belong to keep them, too.
-    v_above boolean := EXISTS (
-        SELECT FROM windrow_airflow_3.hold AS h
-        WHERE h.rule IN ('dag_runs')
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
+    v_above boolean := windrow_airflow_3.any_holds('dag_runs');
 BEGIN
+    IF p_lock AND p_as_of IS NULL THEN
+        PERFORM FROM unnest(p_keys) AS k(key) JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key FOR UPDATE OF t;
+    ELSIF p_lock THEN
+        p_keys := ARRAY(
+            SELECT l.key
+            FROM (
+                SELECT k.key, k.position
+                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+                JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
+                ORDER BY k.key
+                FOR UPDATE OF t SKIP LOCKED
+            ) AS l
+            ORDER BY l.position
+        );
+    END IF;
+    RETURN QUERY
     SELECT
-        coalesce(array_agg(j.k1 ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
-        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NULL), '{}'),
-        min(j.due) FILTER (WHERE j.reason IS NULL),
-        coalesce(array_agg(j.key ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}'),
-        coalesce(array_agg(j.reason ORDER BY j.position) FILTER (WHERE j.reason IS NOT NULL), '{}')
-    INTO o_k1, o_keys, o_oldest, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            k.position,
-            t."task_instance_id" AS k1,
-            (t."task_instance_id")::text AS key,
-            NULL::timestamptz AS due,
-            CASE
-                WHEN t."task_instance_id" IN (SELECT unnest(v_held)) THEN 'HELD'
-                WHEN v_above AND EXISTS (
-                    SELECT FROM "public"."task_instance" AS a1
-                    JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id" AND a1."run_id" = a2."run_id"
-                    JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
-                    WHERE t."dag_id" = a1."dag_id" AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id" AND t."map_index" = a1."map_index"
-                      AND (h.until IS NULL OR h.until > clock_timestamp())
-                ) THEN 'HELD'
-            END AS reason
-        FROM unnest(p_k1) WITH ORDINALITY AS k(k1, position)
-        JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.k1
-        WHERE EXISTS (
-              SELECT FROM "public"."task_instance_history" AS n
-              WHERE n."dag_id" = t."dag_id"
-                AND n."task_id" = t."task_id"
-                AND n."run_id" = t."run_id"
-                AND n."map_index" = t."map_index"
-                AND n."try_number" > t."try_number"
-                AND n."try_number" IS NOT NULL
-              ORDER BY n."try_number"
-              OFFSET 2 LIMIT 1
-          )
-    ) AS j;
+        k.key,
+        NULL::timestamptz,
+        CASE
+            WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('tries')::uuid[])) THEN 'HELD'
+            WHEN v_above AND EXISTS (
+                SELECT FROM "public"."task_instance" AS a1
+                JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id" AND a1."run_id" = a2."run_id"
+                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
+                WHERE t."dag_id" = a1."dag_id" AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id" AND t."map_index" = a1."map_index"
+                  AND (h.until IS NULL OR h.until > clock_timestamp())
+            ) THEN 'HELD'
+        END
+    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
+    JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
+    WHERE EXISTS (
+          SELECT FROM "public"."task_instance_history" AS n
+          WHERE n."dag_id" = t."dag_id"
+            AND n."task_id" = t."task_id"
+            AND n."run_id" = t."run_id"
+            AND n."map_index" = t."map_index"
+            AND n."try_number" > t."try_number"
+            AND n."try_number" IS NOT NULL
+          ORDER BY n."try_number"
+          OFFSET 2 LIMIT 1
+      )
+    ORDER BY k.position;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_judge(integer, uuid[], timestamptz, bigint) IS
-    'Which of the named rows go, and which are due and stay, with the reasons. Reads only. [body 8fbabbb8c523]';
+COMMENT ON FUNCTION windrow_airflow_3.tries_verdict(integer, uuid[], timestamptz, timestamptz, boolean) IS
+    'Which of the named rows are due, in their order, and why one of them stays. [body 64dc7bfd530d]';
 
 -- tries_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_rows(p_members uuid[])
@@ -177,148 +135,53 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_rows(uuid[]) IS
     'Rows by table that belong to the given members, in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body db3cb8c4e1b1]';
 
--- tries_below: deletes what belongs to the given rows, children before parents, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_below(p_run bigint, p_members uuid[], OUT o_rows bigint[])
+-- tries_delete: deletes the given rows, and before them what belongs to them. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_delete(p_run bigint, p_keys uuid[], OUT o_rows bigint[], OUT o_samples text[])
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_rows    bigint;
-    v_more    bigint;
+    v_rows bigint;
+    v_more bigint;
+    v_members uuid[] := p_keys;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched boolean := windrow_airflow_3.may_keep('tries');
 BEGIN
-    o_rows := ARRAY[0, 0]::bigint[];
-
+    o_rows := ARRAY[0, 0];
     -- hitl_detail_history: rows belong to task_instance_history.
     DELETE FROM "public"."hitl_detail_history" AS t
-    WHERE t."ti_history_id" = ANY (p_members);
+    WHERE t."ti_history_id" = ANY (v_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
     o_rows[1] := v_rows;
-
     IF v_watched THEN
         IF EXISTS (
             SELECT FROM "public"."hitl_detail_history" AS t
-            WHERE t."ti_history_id" = ANY (p_members)
+            WHERE t."ti_history_id" = ANY (v_members)
         ) THEN
             RAISE EXCEPTION 'rows of % could not be deleted', 'hitl_detail_history'
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
         END IF;
     END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_below(bigint, uuid[]) IS
-    'Deletes the rows that belong to the given rows of task_instance_history, and leaves these to the caller: hitl_detail_history, task_instance_history. Answers their number by table. tries_batch and tries_named call it. [body 5a69cdd1354a]';
-
--- tries_batch: one batch: those of the named rows that go. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_batch(
-    p_run       bigint,
-    p_pass      integer,
-    p_k1        uuid[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    OUT o_families     bigint,
-    OUT o_members      text[],
-    OUT o_rows         bigint[],
-    OUT o_samples      text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    v_looked record;
-    v_judged record;
-    v_busy   text[];
-    v_k1 uuid[];
-BEGIN
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds, and what came back.';
-    END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    SELECT * INTO v_looked FROM windrow_airflow_3.tries_judge(p_pass, p_k1, p_as_of, p_retention);
-    o_skip_keys := v_looked.o_skip_keys;
-    o_skip_reasons := v_looked.o_skip_reasons;
-    SELECT coalesce(array_agg(l.k1 ORDER BY l.position), '{}')
-    INTO v_k1
-    FROM (
-        SELECT k.position, k.k1
-        FROM unnest(v_looked.o_k1) WITH ORDINALITY AS k(k1, position)
-        JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.k1
-        ORDER BY k.k1
-        FOR UPDATE OF t SKIP LOCKED
-    ) AS l;
-    IF cardinality(v_k1) < cardinality(v_looked.o_keys) THEN
-        -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
-        SELECT j.o_keys
-        INTO v_busy
-        FROM (
-            SELECT array_agg(k.k1) AS k1
-            FROM unnest(v_looked.o_k1) AS k(k1)
-            WHERE (k.k1) NOT IN (SELECT l.k1 FROM unnest(v_k1) AS l(k1))
-        ) AS b
-        CROSS JOIN LATERAL windrow_airflow_3.tries_judge(p_pass, b.k1, p_as_of, p_retention) AS j;
-        o_skip_keys := o_skip_keys || v_busy;
-        o_skip_reasons := o_skip_reasons || array_fill('LOCKED'::text, ARRAY[cardinality(v_busy)]);
-    END IF;
-
-    -- Nobody changes them any more: what is judged now holds until the end of the transaction.
-    SELECT * INTO v_judged FROM windrow_airflow_3.tries_judge(p_pass, v_k1, p_as_of, p_retention);
-    o_skip_keys := o_skip_keys || v_judged.o_skip_keys;
-    o_skip_reasons := o_skip_reasons || v_judged.o_skip_reasons;
-    -- What belongs to them goes with them, and before them.
-    o_members := v_judged.o_keys;
-    o_rows := windrow_airflow_3.tries_below(p_run, v_judged.o_k1);
     WITH gone AS (
         DELETE FROM "public"."task_instance_history" AS t
-        USING unnest(v_judged.o_k1) WITH ORDINALITY AS k(k1, position)
-        WHERE t."task_instance_id" = k.k1
-        RETURNING k.position, (t."task_instance_id")::text AS key
+        USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
+        WHERE t."task_instance_id" = k.key
+        RETURNING k.key, k.position
     )
-    SELECT count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
-    INTO o_families, o_samples
+    SELECT o_rows[:1] || count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
+    INTO o_rows, o_samples
     FROM gone AS g;
-
-    -- A trigger or a rule can keep rows without a word.
-    IF o_families < cardinality(v_judged.o_keys) AND EXISTS (
-        SELECT FROM windrow_airflow_3.tries_judge(p_pass, v_judged.o_k1, p_as_of, p_retention) AS j
-        WHERE cardinality(j.o_keys) > 0
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'task_instance_history'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[2] := o_families;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_batch(bigint, integer, uuid[], timestamptz, bigint) IS
-    'Deletes, in the caller''s transaction, those of the named rows of task_instance_history that go, each looked at again under its lock, with what belongs to them. No transaction control, so it can be rolled back; tries_step calls it. [body 93f2e0974f53]';
+COMMENT ON FUNCTION windrow_airflow_3.tries_delete(bigint, uuid[]) IS
+    'Deletes the given rows of task_instance_history with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body e5194bb0796b]';
 
 -- tries_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_unranked()
 RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT count(*)
     FROM "public"."task_instance_history" AS t
@@ -326,78 +189,7 @@ AS $windrow$
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_unranked() IS
     'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body 8291ee028b66]';
-
--- tries_overdue: what is due at an instant, for metrics.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_overdue(p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (families bigint, age interval, complete boolean)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT count(*) FILTER (WHERE o.goes), clock_timestamp() - min(o.due) FILTER (WHERE o.goes), count(*) < p_limit
-    FROM (
-        SELECT
-            NULL::timestamptz AS due,
-            (
-                EXISTS (
-                    SELECT FROM "public"."task_instance_history" AS n
-                    WHERE n."dag_id" = t."dag_id"
-                      AND n."task_id" = t."task_id"
-                      AND n."run_id" = t."run_id"
-                      AND n."map_index" = t."map_index"
-                      AND n."try_number" > t."try_number"
-                      AND n."try_number" IS NOT NULL
-                    ORDER BY n."try_number"
-                    OFFSET 2 LIMIT 1
-                )
-            ) AS goes
-        FROM "public"."task_instance_history" AS t
-        WHERE t."dag_id" IS NOT NULL
-          AND t."task_id" IS NOT NULL
-          AND t."run_id" IS NOT NULL
-          AND t."map_index" IS NOT NULL
-          AND t."try_number" IS NOT NULL
-        ORDER BY t."dag_id", t."task_id", t."run_id", t."map_index", t."try_number"
-        LIMIT p_limit
-    ) AS o;
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_overdue(timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, among the first p_limit of the table, how long ago the oldest time was, and whether these are all. Reads only. [body b35b0fa85934]';
-
--- tries_named: deletes one named row, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-DECLARE
-    v_judged  record;
-    v_deleted bigint;
-    v_k1 uuid := p_key::uuid;
-BEGIN
-    PERFORM FROM "public"."task_instance_history" AS t WHERE t."task_instance_id" = v_k1 FOR UPDATE;
-    SELECT * INTO v_judged FROM windrow_airflow_3.tries_judge(0, ARRAY[v_k1], NULL, NULL);
-    o_skipped := CASE WHEN cardinality(v_judged.o_keys) = 0 THEN coalesce(v_judged.o_skip_reasons[1], 'NOT_A_ROOT') END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        o_rows := windrow_airflow_3.tries_below(p_run, ARRAY[v_k1]);
-        DELETE FROM "public"."task_instance_history" AS t
-        WHERE t."task_instance_id" = v_k1;
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[2] := v_deleted;
-        IF v_deleted = 0 THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'task_instance_history'
-                USING HINT = 'A trigger or a rule keeps them.';
-        END IF;
-        SET CONSTRAINTS ALL IMMEDIATE;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_named(bigint, text, timestamptz) IS
-    'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held. o_skipped: why it stays. purge_one() calls it. [body ba58ef533454]';
 SELECT windrow_airflow_3.register_routines('30_tries.sql', ARRAY[
-    'tries_batch', 'tries_below', 'tries_judge', 'tries_named', 'tries_next', 'tries_overdue', 'tries_rows',
-    'tries_unranked'
+    'tries_delete', 'tries_rows', 'tries_search', 'tries_unranked', 'tries_verdict'
 ]);
 RESET ROLE;

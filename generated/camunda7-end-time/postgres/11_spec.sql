@@ -280,6 +280,7 @@ SELECT windrow_camunda7_end_time.register_rule(6, $windrow$
   "zone": "UTC",
   "retention": 47520000,
   "minimum": 31968000,
+  "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
   "divided": false,
@@ -301,7 +302,9 @@ SELECT windrow_camunda7_end_time.register_rule(6, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
-  "unit": "window"
+  "unit": "window",
+  "plain": true,
+  "key_type": "text"
 }
 $windrow$);
 RESET ROLE;

@@ -458,7 +458,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 1eeb0c159f4a]';
 SELECT windrow_camunda7_end_time.register_routines('30_decisions.sql', ARRAY[
-    'decisions_batch', 'decisions_kept', 'decisions_links', 'decisions_members', 'decisions_next',
-    'decisions_rows', 'decisions_scope', 'decisions_undated', 'decisions_unlisted'
+    'decisions_batch', 'decisions_kept', 'decisions_links', 'decisions_members', 'decisions_next', 'decisions_rows',
+    'decisions_scope', 'decisions_undated', 'decisions_unlisted'
 ]);
 RESET ROLE;

@@ -5,366 +5,97 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_camunda7_end_time_owner";
 
--- task_metrics_cutoff: what is due: rows older than the retention and the safety lag.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_cutoff(p_as_of timestamptz, p_retention bigint)
-RETURNS timestamp
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 47520000), 31968000) + 86400)) AT TIME ZONE 'UTC';
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_cutoff(timestamptz, bigint) IS
-    'Rows with a timestamp_ before this are due, in the zone of the application (UTC): the retention, never under 31968000 seconds, and the safety lag of 86400 seconds before p_as_of. [body 21c175a07ef6]';
-
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
--- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- task_metrics_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
--- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
+-- task_metrics_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
+-- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
+-- deleted rows for a while.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_window(
-    p_from     timestamp,
-    p_cutoff   timestamp,
-    p_rows     bigint,
-    p_families bigint,
-    p_last     bigint[],
-    OUT o_from timestamp,
-    OUT o_to   timestamp
+    p_from timestamp, p_cutoff timestamp, p_rows bigint, p_families bigint, p_last bigint[],
+    OUT o_from timestamp, OUT o_to timestamp
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
-    o_from := least(
-        (SELECT min(t."timestamp_") FROM "public"."act_ru_task_meter_log" AS t WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_cutoff)
+    o_from := (
+        SELECT min(t."timestamp_")
+        FROM "public"."act_ru_task_meter_log" AS t
+        WHERE t."timestamp_" >= p_from
+          AND t."timestamp_" < p_cutoff
     );
-    IF o_from IS NULL THEN
-        RETURN;
-    END IF;
-
-    -- The window ends before the row that would be one too many, whichever table has it first.
     o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
     o_to := coalesce((
         SELECT t."timestamp_"
         FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."timestamp_" >= o_from AND t."timestamp_" < o_to
+        WHERE t."timestamp_" >= o_from
+          AND t."timestamp_" < o_to
         ORDER BY t."timestamp_" OFFSET least(p_rows, p_families) LIMIT 1
     ), o_to);
-    -- Rows with one and the same time go together, however many they are.
     o_to := greatest(o_to, o_from + interval '1 microsecond');
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_window(timestamp, timestamp, bigint, bigint, bigint[]) IS
-    'The next window of timestamp_ from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body 7c0fc1f43a05]';
+    'The next window of timestamp_ from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body ab66983b963b]';
 
--- task_metrics_keep: what stays of a window, and why: families that are held.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_keep(
-    p_from  timestamp,
-    p_to    timestamp,
-    p_as_of timestamptz,
-    p_lock  boolean,
-    OUT o_keep         text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+-- task_metrics_rows: the rows of a window, the oldest first; without one, those without a timestamp_; or the one with a key.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_rows(p_from timestamp, p_to timestamp, p_limit bigint, p_key text)
+RETURNS TABLE (o_key text, o_time timestamp)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_held text[];
 BEGIN
-    v_held := ARRAY(
-        SELECT h.key::text
-        FROM windrow_camunda7_end_time.hold AS h
-        WHERE h.rule = 'task_metrics'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
-
-    SELECT coalesce(array_agg(f.key ORDER BY f.key), '{}'), coalesce(array_agg(f.key::text ORDER BY f.key), '{}'), coalesce(array_agg(f.reason ORDER BY f.key), '{}')
-    INTO o_keep, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            r."id_" AS key,
-            CASE
-                WHEN bool_or(r."id_" IN (SELECT unnest(v_held))) THEN 'HELD'
-            END AS reason
-        FROM "public"."act_ru_task_meter_log" AS r
-        WHERE r."timestamp_" >= p_from
-          AND r."timestamp_" < p_to
-          AND (
-              r."id_" IN (SELECT unnest(v_held))
-          )
-        GROUP BY 1
-    ) AS f;
-    o_keep := o_keep || v_held;
+    IF p_key IS NOT NULL THEN
+        RETURN QUERY
+        SELECT t."id_"::text, t."timestamp_"::timestamp
+        FROM "public"."act_ru_task_meter_log" AS t
+        WHERE t."id_" = p_key::text;
+    ELSIF p_from IS NULL THEN
+        RETURN QUERY
+        SELECT t."id_"::text, t."timestamp_"::timestamp
+        FROM "public"."act_ru_task_meter_log" AS t
+        WHERE (t."timestamp_" IS NULL OR t."timestamp_" = '-infinity');
+    ELSE
+        RETURN QUERY
+        SELECT t."id_"::text, t."timestamp_"::timestamp
+        FROM "public"."act_ru_task_meter_log" AS t
+        WHERE t."timestamp_" >= p_from
+          AND t."timestamp_" < p_to
+        ORDER BY t."timestamp_"
+        LIMIT p_limit;
+    END IF;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_ru_task_meter_log in it first. [body 851bd96fa991]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_rows(timestamp, timestamp, bigint, text) IS
+    'The keys and times of rows of act_ru_task_meter_log in a window, of undated ones, or of one. Reads only. [body be8cfd7826c6]';
 
--- task_metrics_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_batch(
-    p_run   bigint,
-    p_from  timestamp,
-    p_to    timestamp,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
+-- task_metrics_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[], p_key text)
+RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_keep text[];
     v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
-    END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
-
-    SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7_end_time.task_metrics_keep(p_from, p_to, p_as_of, true) AS k;
-
-    -- act_ru_task_meter_log: rows that are old enough.
-    DELETE FROM "public"."act_ru_task_meter_log" AS t
-    WHERE t."timestamp_" >= p_from
-      AND t."timestamp_" < p_to
-      AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_families := v_rows;
-    o_rows[1] := v_rows;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."act_ru_task_meter_log"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
-        IF EXISTS (
-            SELECT FROM "public"."act_ru_task_meter_log" AS t
-            WHERE t."timestamp_" >= p_from
-              AND t."timestamp_" < p_to
-              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_ru_task_meter_log'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_batch(bigint, timestamp, timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, what task_metrics_keep does not keep of the window from p_from to p_to: act_ru_task_meter_log. No transaction control, so it can be rolled back; task_metrics_step calls it. [body 3a1ca67b6f40]';
-
--- task_metrics_count: what a batch would delete of a window. Reads only.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_count(
-    p_from  timestamp,
-    p_to    timestamp,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_roots        text[],
-    OUT o_oldest       timestamp,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    v_keep text[];
-BEGIN
-    SELECT k.o_keep, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7_end_time.task_metrics_keep(p_from, p_to, p_as_of, false) AS k;
-    o_rows := ARRAY[
-        (
-            SELECT count(*)
-            FROM "public"."act_ru_task_meter_log" AS t
-            WHERE t."timestamp_" >= p_from
-              AND t."timestamp_" < p_to
-              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        )
-    ];
-    SELECT count(*), min(t."timestamp_"), coalesce((array_agg(t."id_" ORDER BY t."timestamp_", t."id_"))[1:10], '{}')
-    INTO o_families, o_oldest, o_roots
-    FROM "public"."act_ru_task_meter_log" AS t
-    WHERE t."timestamp_" >= p_from
-      AND t."timestamp_" < p_to
-      AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_count(timestamp, timestamp, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 910598990d66]';
-
--- task_metrics_undated: families without a timestamp_; they can never become due.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_undated(p_as_of timestamptz, p_scope text)
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT r."id_"
-        FROM "public"."act_ru_task_meter_log" AS r
-        WHERE (r."timestamp_" IS NULL OR r."timestamp_" = '-infinity')
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_undated(timestamptz, text) IS
-    'Families without a timestamp_. Reads only. [body dc168e72f3cd]';
-
--- task_metrics_due: when what is due at an instant became so, the oldest first.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_due(p_from timestamp, p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (ended timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT t."timestamp_"
-    FROM "public"."act_ru_task_meter_log" AS t
-    WHERE t."timestamp_" < windrow_camunda7_end_time.task_metrics_cutoff(p_as_of, NULL)
-      AND t."timestamp_" >= p_from
-      AND t."timestamp_" > '-infinity'
-    ORDER BY t."timestamp_"
-    LIMIT p_limit;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_due(timestamp, timestamptz, bigint) IS
-    'The timestamp_ of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body d0b695007cc1]';
-
--- task_metrics_age_of: how long ago a root ended.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_age_of(p_key text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN (
-        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."timestamp_")
-        FROM "public"."act_ru_task_meter_log" AS i
-        WHERE i."id_" = p_key::text
-          AND isfinite(i."timestamp_")
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_age_of(text) IS
-    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body fa72db952f99]';
-
--- task_metrics_strays: by table, rows that do not share the timestamp_ of their root, and rows without one.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_strays()
-RETURNS TABLE (table_name text, apart bigint, undated bigint)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT
-        'act_ru_task_meter_log',
-        0::bigint,
-        count(*) FILTER (WHERE t."timestamp_" IS NULL)
-    FROM "public"."act_ru_task_meter_log" AS t;
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body d2b86f0061c6]';
-
--- task_metrics_in_window: the families that have rows of the root table in a window.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_in_window(p_from timestamp, p_to timestamp)
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT (r."id_")::text AS key
-        FROM "public"."act_ru_task_meter_log" AS r
-        WHERE r."timestamp_" >= p_from
-          AND r."timestamp_" < p_to
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_in_window(timestamp, timestamp) IS
-    'The families of a window that cannot go. Reads only; timed_step() calls it. [body a6297eb38fb8]';
-
--- task_metrics_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-AS $windrow$
-DECLARE
-    v_key      text := p_key::text;
-    v_deleted  bigint;
-BEGIN
-    PERFORM FROM "public"."act_ru_task_meter_log" AS t WHERE t."id_" = v_key ORDER BY t."id_" FOR UPDATE;
-    o_skipped := CASE
-        WHEN NOT EXISTS (
-            SELECT FROM "public"."act_ru_task_meter_log" AS t
-            WHERE t."id_" = v_key
-        ) THEN 'NOT_A_ROOT'
-        WHEN EXISTS (
-            SELECT FROM "public"."act_ru_task_meter_log" AS t
-            JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'task_metrics' AND h.key = t."id_"::text
-            WHERE (t."id_" = v_key)
-              AND (h.until IS NULL OR h.until > clock_timestamp())
-        ) THEN 'HELD'
-    END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        o_rows := ARRAY[0]::bigint[];
+    IF p_key IS NULL THEN
         DELETE FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."id_" = v_key;
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[1] := v_deleted;
-        SET CONSTRAINTS ALL IMMEDIATE;
+        WHERE t."timestamp_" >= p_from
+          AND t."timestamp_" < p_to
+          AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE;
+    ELSE
+        DELETE FROM "public"."act_ru_task_meter_log" AS t
+        WHERE t."id_" = p_key::text;
     END IF;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    RETURN v_rows;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_named(bigint, text, timestamptz) IS
-    'Deletes the rows that name this root, whatever their timestamp_, if the family is unheld. o_skipped: why it stays. purge_one() calls it. [body 71e610e1cf6a]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_delete(bigint, timestamp, timestamp, text[], text) IS
+    'Deletes rows of act_ru_task_meter_log, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body f29303c5ed85]';
 SELECT windrow_camunda7_end_time.register_routines('30_task_metrics.sql', ARRAY[
-    'task_metrics_age_of', 'task_metrics_batch', 'task_metrics_count', 'task_metrics_cutoff', 'task_metrics_due',
-    'task_metrics_in_window', 'task_metrics_keep', 'task_metrics_named', 'task_metrics_strays',
-    'task_metrics_undated', 'task_metrics_window'
+    'task_metrics_delete', 'task_metrics_rows', 'task_metrics_window'
 ]);
 RESET ROLE;

@@ -36,6 +36,7 @@ SELECT windrow_camunda7.register_rule(1, $windrow$
   "zone": "UTC",
   "retention": 86400,
   "minimum": 86400,
+  "safety_lag": 3600,
   "retained": true,
   "counts_undated": true,
   "divided": false,
@@ -74,6 +75,7 @@ SELECT windrow_camunda7.register_rule(2, $windrow$
   "zone": "UTC",
   "retention": 47520000,
   "minimum": 31968000,
+  "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
   "divided": false,
@@ -95,7 +97,9 @@ SELECT windrow_camunda7.register_rule(2, $windrow$
     "target_batch": 0,
     "time_budget": 1800
   },
-  "unit": "window"
+  "unit": "window",
+  "plain": true,
+  "key_type": "text"
 }
 $windrow$);
 RESET ROLE;

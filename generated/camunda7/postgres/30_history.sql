@@ -5,17 +5,6 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_camunda7_owner";
 
--- history_cutoff: what is due: rows whose stored removal_time_ lies before this instant.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_cutoff(p_as_of timestamptz, p_retention bigint)
-RETURNS timestamp
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-    SELECT (p_as_of - make_interval(secs => 3600)) AT TIME ZONE 'UTC';
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_cutoff(timestamptz, bigint) IS
-    'Rows with a removal_time_ before this are due, in the zone of the application (UTC): the safety lag of 3600 seconds before p_as_of. The stored time holds the retention already. [body 7dd6823675d3]';
-
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
@@ -1983,7 +1972,7 @@ BEGIN
     RETURN QUERY
     SELECT t."removal_time_"
     FROM "public"."act_hi_procinst" AS t
-    WHERE t."removal_time_" < windrow_camunda7.history_cutoff(p_as_of, NULL)
+    WHERE t."removal_time_" < windrow_camunda7.cutoff_of('history', p_as_of, NULL) AT TIME ZONE 'UTC'
       AND t."removal_time_" >= p_from
       AND t."removal_time_" > '-infinity'
       AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
@@ -1992,7 +1981,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_due(timestamp, timestamptz, bigint) IS
-    'The removal_time_ of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 63069f8cf26f]';
+    'The removal_time_ of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 4970d4b5d54b]';
 
 -- history_age_of: how long ago a root ended.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_age_of(p_key text)
@@ -2403,8 +2392,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. o_skipped: why it stays. purge_one() calls it. [body 21cb293c2594]';
 SELECT windrow_camunda7.register_routines('30_history.sql', ARRAY[
-    'history_age_of', 'history_batch', 'history_count', 'history_cutoff', 'history_due', 'history_families',
-    'history_families_count', 'history_in_window', 'history_judge', 'history_keep', 'history_named',
-    'history_next', 'history_strays', 'history_undated', 'history_window'
+    'history_age_of', 'history_batch', 'history_count', 'history_due', 'history_families', 'history_families_count',
+    'history_in_window', 'history_judge', 'history_keep', 'history_named', 'history_next', 'history_strays',
+    'history_undated', 'history_window'
 ]);
 RESET ROLE;

@@ -2337,9 +2337,9 @@ $windrow$;
 COMMENT ON PROCEDURE windrow_camunda7.stamp(jsonb, json) IS
     'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 81eb835a5798]';
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
-    'check_stamp_options', 'history_batches_stamp_batch', 'history_batches_stamp_next',
-    'history_batches_stamp_step', 'history_decisions_stamp_batch', 'history_decisions_stamp_next',
-    'history_decisions_stamp_step', 'history_stamp_batch', 'history_stamp_next', 'history_stamp_step', 'stamp',
-    'stamp_begin', 'stamp_end', 'stamp_result'
+    'check_stamp_options', 'history_batches_stamp_batch', 'history_batches_stamp_next', 'history_batches_stamp_step',
+    'history_decisions_stamp_batch', 'history_decisions_stamp_next', 'history_decisions_stamp_step',
+    'history_stamp_batch', 'history_stamp_next', 'history_stamp_step', 'stamp', 'stamp_begin', 'stamp_end',
+    'stamp_result'
 ]);
 RESET ROLE;

@@ -518,8 +518,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body b990fc87f6ff]';
 SELECT windrow_dolphinscheduler.register_routines('30_workflow_instances.sql', ARRAY[
-    'workflow_instances_batch', 'workflow_instances_links', 'workflow_instances_members',
-    'workflow_instances_next', 'workflow_instances_rows', 'workflow_instances_scope', 'workflow_instances_undated',
+    'workflow_instances_batch', 'workflow_instances_links', 'workflow_instances_members', 'workflow_instances_next',
+    'workflow_instances_rows', 'workflow_instances_scope', 'workflow_instances_undated',
     'workflow_instances_unlisted'
 ]);
 RESET ROLE;

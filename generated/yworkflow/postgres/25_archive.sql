@@ -164,7 +164,5 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.check_archive(text) IS
     'Raises 42P17 where archive_misfit() finds something. Example: SELECT windrow_yworkflow.check_archive(NULL); [body f5749f08c800]';
-SELECT windrow_yworkflow.register_routines('25_archive.sql', ARRAY[
-    'archive_misfit', 'check_archive', 'fit_archive'
-]);
+SELECT windrow_yworkflow.register_routines('25_archive.sql', ARRAY['archive_misfit', 'check_archive', 'fit_archive']);
 RESET ROLE;

@@ -563,7 +563,7 @@ COMMENT ON FUNCTION windrow_yworkflow.archive_restore(jsonb) IS
     'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: SELECT windrow_yworkflow.archive_restore(''{"run": 17}''); SELECT windrow_yworkflow.archive_restore(''{"run": 17, "key": [4]}''); [body 24ca60b5bfde]';
 SELECT windrow_yworkflow.register_routines('44_unarchive.sql', ARRAY[
     'archive_cutoff', 'archive_drop', 'archive_drop_begin', 'archive_gap', 'archive_goes_on', 'archive_keep',
-    'archive_last', 'archive_list', 'archive_next', 'archive_of', 'archive_options', 'archive_prune',
-    'archive_put', 'archive_restore', 'archive_step', 'workflow_instances_archived'
+    'archive_last', 'archive_list', 'archive_next', 'archive_of', 'archive_options', 'archive_prune', 'archive_put',
+    'archive_restore', 'archive_step', 'workflow_instances_archived'
 ]);
 RESET ROLE;

@@ -66,6 +66,158 @@ $windrow$;
 COMMENT ON FUNCTION take_locks(bigint, text) IS
     'Takes the locks of a batch until the transaction ends; again, where they were not to be had.';
 
+-- begin_batch: what a batch does first in its transaction.
+--# create function begin_batch
+CREATE OR REPLACE FUNCTION begin_batch(p_hidden text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = format('A snapshot from before its locks would hide %s.', p_hidden);
+    END IF;
+    -- A hold that is being written waits for this batch, or this batch for it.
+    LOCK TABLE latch IN ROW SHARE MODE;
+END
+$windrow$;
+--# comment on function begin_batch
+COMMENT ON FUNCTION begin_batch(text) IS
+    'What a batch does first: refuses another isolation level than read committed, and takes the latch of holds and policies.';
+
+-- end_batch: what a batch does last in its transaction.
+--# create function end_batch
+CREATE OR REPLACE FUNCTION end_batch(p_rule text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF (SELECT coalesce(s.document -> 'archiving' ? p_rule, false) FROM spec AS s) THEN
+        PERFORM check_archive(p_rule);
+    END IF;
+    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
+    SET CONSTRAINTS ALL IMMEDIATE;
+END
+$windrow$;
+--# comment on function end_batch
+COMMENT ON FUNCTION end_batch(text) IS
+    'What a batch does last: the archives fit, and deferred foreign keys speak.';
+
+-- held_keys: what a hold keeps of a rule, now.
+--# create function held_keys
+CREATE OR REPLACE FUNCTION held_keys(p_rule text)
+RETURNS text[]
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN ARRAY(SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND (h.until IS NULL OR h.until > clock_timestamp()));
+END
+$windrow$;
+--# comment on function held_keys
+COMMENT ON FUNCTION held_keys(text) IS
+    'The keys of the holds of p_rule that have not passed.';
+
+-- any_holds: whether there is a hold of one of some rules, now.
+--# create function any_holds
+CREATE OR REPLACE FUNCTION any_holds(VARIADIC p_rules text[])
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN EXISTS (SELECT FROM hold AS h WHERE h.rule = ANY (p_rules) AND (h.until IS NULL OR h.until > clock_timestamp()));
+END
+$windrow$;
+--# comment on function any_holds
+COMMENT ON FUNCTION any_holds(text[]) IS
+    'Whether there is a hold that has not passed of one of these rules. There are not many, if any.';
+
+-- in_zone: what turns an instant into the clock of the application, where the time of a rule has no zone.
+--# create function in_zone
+CREATE OR REPLACE FUNCTION in_zone(p_rule text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT coalesce(' AT TIME ZONE ' || quote_literal(r.document ->> 'zone'), '') FROM rule AS r WHERE r.rule = p_rule);
+END
+$windrow$;
+--# comment on function in_zone
+COMMENT ON FUNCTION in_zone(text) IS
+    'What stands behind an instant that is compared with the time of p_rule.';
+
+-- cutoff_of: before this instant a row is old enough: the retention, never under the minimum, and the safety lag before an
+-- instant. A stored removal time holds the retention already. Where a fallback has a retention of nothing, there is none, and
+-- no option of a run turns it on.
+--# create function cutoff_of
+CREATE OR REPLACE FUNCTION cutoff_of(p_rule text, p_as_of timestamptz, p_retention bigint)
+RETURNS timestamptz
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rule      rule%ROWTYPE;
+    v_retention bigint;
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    v_retention := CASE v_rule.strategy
+        WHEN 'removal-time' THEN 0
+        WHEN 'expiry' THEN nullif(setting_of(p_rule, 'fallback_retention'), 0)
+        ELSE coalesce(v_rule.retention, 0)
+    END;
+    IF v_retention IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF v_rule.strategy <> 'removal-time' THEN
+        v_retention := greatest(coalesce(p_retention, v_retention), v_rule.minimum);
+    END IF;
+    RETURN p_as_of - make_interval(secs => v_retention + coalesce((v_rule.document ->> 'safety_lag')::bigint, 0));
+END
+$windrow$;
+--# comment on function cutoff_of
+COMMENT ON FUNCTION cutoff_of(text, timestamptz, bigint) IS
+    'Rows of p_rule with a time before this are old enough at p_as_of, by p_retention in seconds, or that of the spec; NULL where the setting fallback_retention is 0.';
+
+-- cutoff_call: the same as an expression, by the clock of the application.
+--# create function cutoff_call
+CREATE OR REPLACE FUNCTION cutoff_call(p_rule text, p_at text, p_retention text DEFAULT 'NULL')
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN format('cutoff_of(%L, %s, %s)%s', p_rule, p_at, p_retention, in_zone(p_rule));
+END
+$windrow$;
+--# comment on function cutoff_call
+COMMENT ON FUNCTION cutoff_call(text, text, text) IS
+    'The expression for the cutoff of p_rule at p_at, in the zone of the application; p_at and p_retention are expressions.';
+
+-- undated_of: what can never become due by a rule.
+--# create function undated_of
+CREATE OR REPLACE FUNCTION undated_of(p_rule text, p_as_of timestamptz, p_scope text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_keys text[];
+BEGIN
+    IF (SELECT r.strategy IN ('removal-time', 'age') FROM rule AS r WHERE r.rule = p_rule) THEN
+        RETURN timed_undated(p_rule, p_as_of, p_scope);
+    END IF;
+    EXECUTE format('SELECT %s($1, $2)::text[]', routine_of(p_rule, 'undated')) INTO v_keys USING p_as_of, p_scope;
+    RETURN v_keys;
+END
+$windrow$;
+--# comment on function undated_of
+COMMENT ON FUNCTION undated_of(text, timestamptz, text) IS
+    'The keys of what has no time by which it could become due, of one scope or of all.';
+
 -- families_left: how many families more a run may take of a rule.
 --# create function families_left
 CREATE OR REPLACE FUNCTION families_left(p_run run, p_progress run_rule)
@@ -329,10 +481,14 @@ BEGIN
             SELECT n.o_families, n.o_rows, n.o_skipped
             INTO v_families, v_rows, v_skipped
             FROM end_time_named(p_run, p_rule, p_key, v_run.as_of) AS n;
-        ELSE
-            EXECUTE format('SELECT n.o_families, n.o_rows, n.o_skipped FROM %s($1, $2, $3) AS n', routine_of(p_rule, 'named'))
+        ELSIF (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule) IN ('removal-time', 'age') THEN
+            SELECT n.o_families, n.o_rows, n.o_skipped
             INTO v_families, v_rows, v_skipped
-            USING p_run, p_key, v_run.as_of;
+            FROM timed_named(p_run, p_rule, p_key, v_run.as_of) AS n;
+        ELSE
+            SELECT n.o_families, n.o_rows, n.o_skipped
+            INTO v_families, v_rows, v_skipped
+            FROM single_named(p_run, p_rule, p_key) AS n;
         END IF;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN

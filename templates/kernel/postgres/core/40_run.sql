@@ -518,7 +518,7 @@ BEGIN
         IF v_spec.workers > 1 THEN
             CONTINUE WHEN NOT EXISTS (SELECT FROM sweep AS s WHERE s.rule = v_of.rule AND s.ended_by = p_run);
         END IF;
-        EXECUTE format('SELECT %s($1, $2)::text[]', routine_of(v_of.rule, 'undated')) INTO v_keys USING v_run.as_of, v_run.options ->> 'scope';
+        v_keys := undated_of(v_of.rule, v_run.as_of, v_run.options ->> 'scope');
         IF cardinality(v_keys) > 0 THEN
             PERFORM record_skips(p_run, v_of.rule, v_keys, array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]));
         END IF;

@@ -12,7 +12,7 @@ BEGIN
     IF v_rule.strategy = 'end-time' THEN
         RETURN format('%s($1, NULL, NULL, %L, %L, $2)', routine_of(p_rule, 'next'), '-infinity', v_rule.document ->> 'first_key');
     END IF;
-    RETURN format('%s(%L, $1, $2)', routine_of(p_rule, 'due'), '-infinity');
+    RETURN timed_due(p_rule, $from$'4713-01-01 00:00:00 BC'$from$, '$1', '$2');
 END
 $windrow$;
 --# comment on function due_query
@@ -40,7 +40,7 @@ BEGIN
                 ' AT TIME ZONE ' || quote_literal(v_rule.document ->> 'zone'),
                 due_query(v_rule.rule)
             )
-            ELSE format('%s($1, $2)', routine_of(v_rule.rule, 'overdue'))
+            ELSE format('single_overdue(%L, $1, $2)', v_rule.rule)
         END;
         RETURN QUERY EXECUTE format(
             'SELECT $3, o.families, coalesce(extract(epoch FROM o.age), 0)::double precision, o.complete FROM %s AS o',
@@ -150,7 +150,7 @@ BEGIN
     IF v_strategy = 'end-time' THEN
         v_age := end_time_age_of(p_rule, p_key);
     ELSIF v_strategy IN ('removal-time', 'age') THEN
-        EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'age_of')) INTO v_age USING p_key;
+        v_age := timed_age_of(p_rule, p_key);
     END IF;
     RETURN v_age;
 END

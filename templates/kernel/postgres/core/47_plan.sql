@@ -61,22 +61,16 @@ BEGIN
         ELSIF v_rule.strategy IN ('removal-time', 'age') THEN
             v_along := 'ended';
             EXECUTE format(
-                'SELECT CASE WHEN count(*) < $3 THEN count(*) END FROM %s(%s($1, NULL), $2, $3)',
-                routine_of(v_rule.rule, 'due'), routine_of(v_rule.rule, 'cutoff')
+                'SELECT CASE WHEN count(*) < $3 THEN count(*) END FROM %s AS n',
+                timed_due(v_rule.rule, cutoff_call(v_rule.rule, '$1'), '$2', '$3')
             )
             INTO v_soon
             USING v_now, v_then, v_limit;
         ELSE
             v_along := NULL;
-            EXECUTE format(
-                $count$
-                SELECT json_build_object('rule', $3, 'families', o.families, 'complete', o.complete, 'parts', '[]'::json, 'ahead', NULL)
-                FROM %s($1, $2) AS o
-                $count$,
-                routine_of(v_rule.rule, 'overdue')
-            )
+            SELECT json_build_object('rule', v_rule.rule, 'families', o.families, 'complete', o.complete, 'parts', '[]'::json, 'ahead', NULL)
             INTO v_due
-            USING v_now, v_limit, v_rule.rule;
+            FROM single_overdue(v_rule.rule, v_now, v_limit) AS o;
         END IF;
         IF v_along IS NOT NULL THEN
             EXECUTE format(

@@ -32,7 +32,7 @@ impl KnownKey {
     /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep it are
     /// looked for under its lock: nothing is left for the key, whatever it does. A row that is let go of stays, so that
     /// nothing but SET NULL may happen to it.
-    fn of_edge(graph: &Graph, table: &str, edge: &Edge) -> KnownKey {
+    pub fn of_edge(graph: &Graph, table: &str, edge: &Edge) -> KnownKey {
         let pairs = edge
             .pairs()
             .map(|(column, named)| (column.name.clone(), named.name.clone()));

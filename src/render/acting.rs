@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, KnownKey, Table};
+use crate::graph::{Edge, Graph, KnownKey, Literal, Table, TableId};
 
 /// A foreign key that the spec accounts for.
 #[derive(Serialize)]
@@ -56,11 +56,17 @@ pub(super) struct KeyDocument {
     effects: String,
 }
 
-/// The foreign keys that a spec accounts for.
+/// The foreign keys that a spec accounts for beside those of its edges.
 pub(super) fn documents(graph: &Graph) -> Vec<KeyDocument> {
+    let tables = graph.tables.iter();
+    let of_edges: Vec<KnownKey> = tables
+        .flat_map(|table| {
+            let edges = table.edges.iter().filter(|edge| !edge.alone);
+            edges.map(|edge| KnownKey::of_edge(graph, &table.name, edge))
+        })
+        .collect();
     let document = |key: KnownKey| {
-        let letter = |effect: &&'static str| letter(effect);
-        let effects = key.effects.iter().map(letter).collect();
+        let effects = letters(&key);
         let (columns, named) = key.pairs.into_iter().unzip();
         KeyDocument {
             table_name: key.table,
@@ -70,7 +76,16 @@ pub(super) fn documents(graph: &Graph) -> Vec<KeyDocument> {
             effects,
         }
     };
-    graph.known_keys().into_iter().map(document).collect()
+    let known = graph.known_keys().into_iter();
+    known
+        .filter(|key| !of_edges.contains(key))
+        .map(document)
+        .collect()
+}
+
+/// What a foreign key may do, as PostgreSQL's catalog has it.
+fn letters(key: &KnownKey) -> String {
+    key.effects.iter().map(|effect| letter(effect)).collect()
 }
 
 /// What a foreign key does as a row that it names goes, as PostgreSQL's catalog has it.
@@ -82,18 +97,45 @@ fn letter(effect: &str) -> &'static str {
     }
 }
 
-/// Both ends of every edge, column by column: table, its column, parent, the column that is named.
-pub(super) fn edges(graph: &Graph) -> Vec<[&str; 4]> {
-    let mut ends = Vec::new();
-    for table in &graph.tables {
-        for edge in &table.edges {
-            let parent = graph.table(edge.parent).name.as_str();
-            for (column, named) in edge.pairs() {
-                ends.push([table.name.as_str(), &column.name, parent, &named.name]);
-            }
-        }
-    }
-    ends
+/// An edge, as the kernel knows it.
+#[derive(Serialize)]
+pub(super) struct EdgeDocument<'a> {
+    table: &'a str,
+    columns: Vec<&'a str>,
+    parent: &'a str,
+    /// The columns of the parent, in the order of those.
+    named: Vec<&'a str>,
+    /// A value of the first column that means "no parent".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    none: Option<String>,
+    /// Whether rows without the parent are no orphans.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    beside: bool,
+    /// What a foreign key of these columns may do, in letters as PostgreSQL's catalog has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effects: Option<String>,
+}
+
+/// Both ends of every edge. Orphans are looked for in some tables.
+pub(super) fn edges<'a>(graph: &'a Graph, counted: &[TableId]) -> Vec<EdgeDocument<'a>> {
+    let tables = graph.tables.iter().zip(0..);
+    let of = |(table, at): (&'a Table, usize)| {
+        let counts = counted.contains(&TableId(at));
+        let edges = table.edges.iter();
+        edges.map(move |edge| EdgeDocument {
+            table: &table.name,
+            columns: edge.pairs().map(|(own, _)| own.name.as_str()).collect(),
+            parent: &graph.table(edge.parent).name,
+            named: edge.pairs().map(|(_, named)| named.name.as_str()).collect(),
+            none: edge.none.as_ref().map(|none| match none {
+                Literal::Integer(number) => number.to_string(),
+                Literal::Text(text) => text.clone(),
+            }),
+            beside: !counts || edge.alone,
+            effects: (!edge.alone).then(|| letters(&KnownKey::of_edge(graph, &table.name, edge))),
+        })
+    };
+    tables.flat_map(of).collect()
 }
 
 /// The columns of the keys and edges of a table, sorted.

@@ -8,14 +8,14 @@ use serde_json::ser::Formatter;
 
 use super::indexes::index_statements;
 use super::jobs::Job;
-use super::names::{control_name, least_key, lock_class, pattern, role_name};
+use super::names::{control_name, least_key, lock_class, role_name};
 use super::rule_view::{by_end, nested, time_name};
 use super::settings::SettingView;
 use super::single::SingleView;
-use super::spec_view::updates;
+use super::spec_view::{counted, updates};
 use super::{acting, archive, keeps, newest, orphan_guard, stamp, timed};
 use crate::dialect::Dialect;
-use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
+use crate::graph::{self, Figure, Graph, Rule, Single, TableId, Unit};
 use crate::plan::{Plan, Purge};
 
 /// What stands in the registry of an installation about the whole of it.
@@ -54,7 +54,10 @@ struct SpecDocument<'a> {
     sees_sessions: bool,
     tables: BTreeMap<&'a str, Table<'a>>,
     keys: Vec<acting::KeyDocument>,
-    edges: Vec<[&'a str; 4]>,
+    edges: Vec<acting::EdgeDocument<'a>>,
+    /// Each column that names files, with its table.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<[&'a str; 2]>,
     ignored: Vec<&'a str>,
     /// The indexes that the statements need, by table.
     indexes: BTreeMap<String, Vec<String>>,
@@ -132,19 +135,20 @@ struct RuleDocument<'a> {
     strategy: &'static str,
     /// The table whose rows the rule looks at.
     root: &'a str,
+    /// The columns of its key, with their types.
+    key: Vec<String>,
     /// The tables whose rows go, in the order of deletion.
     tables: Vec<&'a str>,
     /// What people call the time by which rows become due, and whether it is an instant.
     time_name: String,
+    #[serde(skip_serializing_if = "is_not")]
     zoned: bool,
     /// The zone of the application's clock, where the time has none of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     zone: Option<&'a str>,
-    /// The column of the policies, and what its values look like.
+    /// The column of the policies, and its type.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope_name: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scope_pattern: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope_type: Option<&'static str>,
     /// Seconds; none where the spec has no default.
@@ -154,10 +158,13 @@ struct RuleDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     safety_lag: Option<i64>,
     /// Whether a retention counts at all.
+    #[serde(skip_serializing_if = "is_not")]
     retained: bool,
     /// Whether rows without a time are counted.
+    #[serde(skip_serializing_if = "is_not")]
     counts_undated: bool,
     /// Whether workers share its families out.
+    #[serde(skip_serializing_if = "is_not")]
     divided: bool,
     /// What the rule waits for besides.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,12 +174,11 @@ struct RuleDocument<'a> {
     /// What one transaction of a rule by time takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
-    /// Of a rule by time: whether its rows are of one table, and only a hold keeps one. The type of the keys of these, and of
-    /// a rule of single rows.
+    /// Of a rule by time: whether its rows are of one table, and only a hold keeps one; and what is held by itself.
     #[serde(skip_serializing_if = "is_not")]
     plain: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<Other<'a>>,
     /// Of a rule by the end of families: the time by which roots are searched, the least key, whether only scopes with a
     /// policy are cleaned, and whether a family is all that hangs together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,6 +198,8 @@ struct RuleDocument<'a> {
     #[serde(skip_serializing_if = "is_not")]
     links: bool,
     #[serde(skip_serializing_if = "is_not")]
+    above: bool,
+    #[serde(skip_serializing_if = "is_not")]
     meets: bool,
     #[serde(skip_serializing_if = "is_not")]
     nested: bool,
@@ -207,6 +215,14 @@ struct RuleDocument<'a> {
     report_preview: Vec<Field<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     report_run: Vec<Field<'a>>,
+}
+
+/// What belongs to no family of a rule by time, and is held by itself.
+#[derive(Serialize)]
+struct Other<'a> {
+    of: &'a str,
+    root: &'a str,
+    key: Vec<String>,
 }
 
 /// A field that the spec wants in a report, under a name of its own.
@@ -305,7 +321,8 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         sees_sessions: throttles.sees_sessions,
         tables: tables.collect(),
         keys: acting::documents(graph),
-        edges: acting::edges(graph),
+        edges: acting::edges(graph, &counted(plan)),
+        files: files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes,
         guards: orphan_guard::documents(graph, dialect),
@@ -385,6 +402,7 @@ pub(super) fn of_rule(
         rule: &rule.name,
         strategy: strategy(rule),
         root: &graph.table(rule.root).name,
+        key: key(graph, rule.root, dialect),
         tables: purge
             .steps
             .iter()
@@ -394,7 +412,6 @@ pub(super) fn of_rule(
         zone: (time_kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
         zoned: rule.single.is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
         scope_name: scope.map(|column| column.name.as_str()),
-        scope_pattern: scope.map(|column| pattern(dialect, column.kind)),
         scope_type: scope.map(|column| dialect.kind(column.kind)),
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
@@ -412,10 +429,7 @@ pub(super) fn of_rule(
             Unit::Window => "window",
         }),
         plain,
-        key_type: match single {
-            Some(single) => Some(single.key_type),
-            None => plain.then(|| dialect.kind(graph.table(rule.root).key[0].kind)),
-        },
+        others: timed.map_or_else(Vec::new, |timed| others(graph, timed, dialect)),
         along: families.then_some(if rule.last.is_some() {
             "started"
         } else {
@@ -430,6 +444,10 @@ pub(super) fn of_rule(
         id_type: families.then(|| dialect.kind(purge.id_kind)),
         linked: families && (meets || !rule.hierarchy.is_empty()),
         links: families && !rule.hierarchy.is_empty(),
+        above: families
+            && !rule.hierarchy.is_empty()
+            && !rule.candidates.is_empty()
+            && rule.shared != graph::Shared::Closed,
         meets: families && meets,
         nested: families && nested(rule),
         keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
@@ -439,6 +457,38 @@ pub(super) fn of_rule(
         report_run: report(graph::Document::Run),
     };
     literal(&document, dialect)
+}
+
+/// The columns of a key, with their types.
+fn key(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<String> {
+    let key = graph.table(table).key.iter();
+    key.map(|column| format!("{} {}", column.name, dialect.kind(column.kind)))
+        .collect()
+}
+
+/// What belongs to no family of a rule by time, and is held by itself.
+fn others<'a>(graph: &'a Graph, timed: &'a graph::Timed, dialect: Dialect) -> Vec<Other<'a>> {
+    let other = |stamp: &'a graph::Stamp| {
+        Some(Other {
+            of: stamp.of.as_deref()?,
+            root: &graph.table(stamp.root).name,
+            key: key(graph, stamp.root, dialect),
+        })
+    };
+    timed.stamps.iter().filter_map(other).collect()
+}
+
+/// The columns that name files, each once.
+fn files(graph: &Graph) -> Vec<[&str; 2]> {
+    let mut files = Vec::new();
+    for artifact in graph.rules.iter().flat_map(|rule| &rule.artifacts) {
+        let table = &graph.table(artifact.table).name;
+        let file = [table.as_str(), artifact.path.as_str()];
+        if !files.contains(&file) {
+            files.push(file);
+        }
+    }
+    files
 }
 
 fn field<'a>(graph: &'a Graph, field: &'a graph::ReportField) -> Field<'a> {
@@ -481,7 +531,56 @@ fn written(document: &impl Serialize) -> String {
     document
         .serialize(&mut writer)
         .expect("names and numbers are JSON");
-    String::from_utf8(text).expect("JSON is UTF-8")
+    packed(&String::from_utf8(text).expect("JSON is UTF-8"))
+}
+
+/// Lists of names and numbers share lines: a list or an object in which there is no other.
+fn packed(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut list: Option<Vec<&str>> = None;
+    for line in text.lines() {
+        let opens = line.starts_with("  \"") && line.ends_with(['[', '{']);
+        let closes = line.starts_with("  ]") || line.starts_with("  }");
+        match list.as_mut() {
+            None if opens => {
+                lines.push(line.to_owned());
+                list = Some(Vec::new());
+            }
+            None => lines.push(line.to_owned()),
+            Some(items) if !closes => items.push(line),
+            Some(items) => {
+                if items.iter().any(|item| item.contains(['[', '{'])) {
+                    lines.extend(items.iter().map(|item| (*item).to_owned()));
+                    lines.push(line.to_owned());
+                } else {
+                    pack(items, line.trim_start(), &mut lines);
+                }
+                list = None;
+            }
+        }
+    }
+    lines.join("\n")
+}
+
+/// Puts items behind the line that opens their list, or on lines of their own where they are too many for it.
+fn pack(items: &[&str], close: &str, lines: &mut Vec<String>) {
+    const WIDTH: usize = 120;
+    let words: Vec<&str> = items.iter().map(|item| item.trim_start()).collect();
+    let open = lines.last_mut().expect("a list is open");
+    let all = words.join(" ");
+    if open.len() + all.len() + close.len() <= WIDTH {
+        open.extend([all.as_str(), close]);
+        return;
+    }
+    let mut line = "   ".to_owned();
+    for word in words {
+        if line.len() + word.len() >= WIDTH {
+            lines.push(line);
+            line = "   ".to_owned();
+        }
+        line.extend([" ", word]);
+    }
+    lines.extend([line, format!("  {close}")]);
 }
 
 /// A document as a literal of the server. No spec can have PostgreSQL's quote in it.

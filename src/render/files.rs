@@ -69,11 +69,6 @@ fn templates(view: &SpecView, dialect: Dialect) -> Vec<(&'static str, &'static s
             ),
         ),
         (
-            true,
-            "32_tables.sql",
-            "what names the tables of the application: their locks, keys, orphans and files",
-        ),
-        (
             view.stamps > 0,
             "42_stamp.sql",
             "setting removal times anew, on demand",

@@ -113,6 +113,13 @@ const CORE: &[KernelFile] = &[
         prologue: Prologue::Owner,
     },
     KernelFile {
+        name: "32_tables.sql",
+        purpose: "what names the tables of the application: their locks, keys, orphans and files",
+        source: "postgres/core/32_tables.sql",
+        bare: include_str!("../../templates/kernel/postgres/core/32_tables.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
         name: "35_guard.sql",
         purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
         source: "postgres/core/35_guard.sql",

@@ -57,7 +57,7 @@ pub(super) struct SingleView {
     matches: String,
     /// The key as one value on PostgreSQL, where a list of keys is passed on: its type, that of row `t`, and whether `t` has
     /// the key `k.key`.
-    pub(super) key_type: &'static str,
+    key_type: &'static str,
     key_of_t: String,
     same_key: String,
     /// What turns an instant into the clock of the application, where the time of the retention is of that.

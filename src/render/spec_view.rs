@@ -61,18 +61,8 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         .iter()
         .map(|index| index_view(graph, index, dialect))
         .collect();
-    let mut tables: Vec<TableId> = plan
-        .purges
-        .iter()
-        .flat_map(|purge| purge.steps.iter().map(|step| step.table))
-        .collect();
-    tables.sort();
-    tables.dedup();
-    let deleted = tables.clone();
-    tables.extend(keeps::tables(&plan.purges));
-    tables.extend(releases::tables(&plan.purges));
-    tables.sort();
-    tables.dedup();
+    let deleted = deleted(plan);
+    let tables = counted(plan);
     let edges = tables
         .iter()
         .flat_map(|id| {
@@ -345,6 +335,25 @@ pub(super) fn files_view(graph: &Graph, dialect: Dialect) -> Vec<FileView> {
         }
     }
     files
+}
+
+/// The tables whose rows go.
+fn deleted(plan: &Plan) -> Vec<TableId> {
+    let steps = plan.purges.iter().flat_map(|purge| &purge.steps);
+    let mut tables: Vec<TableId> = steps.map(|step| step.table).collect();
+    tables.sort();
+    tables.dedup();
+    tables
+}
+
+/// These, those whose rows keep them, and those whose rows let go of them: an edge of theirs should lead somewhere.
+pub(super) fn counted(plan: &Plan) -> Vec<TableId> {
+    let mut tables = deleted(plan);
+    tables.extend(keeps::tables(&plan.purges));
+    tables.extend(releases::tables(&plan.purges));
+    tables.sort();
+    tables.dedup();
+    tables
 }
 
 pub(super) fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> OrphanView {

@@ -52,11 +52,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "32_tables.sql",
-        include_str!("../../templates/postgres/32_tables.sql"),
-    ),
-    (
-        "postgres",
         "42_stamp.sql",
         include_str!("../../templates/postgres/42_stamp.sql"),
     ),

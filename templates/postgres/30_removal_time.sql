@@ -557,6 +557,33 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_due({{ rule.time_type }}, time
     'The {{ rule.end_time_name }} of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body @body@]';
 
 {{ w::age_of(control=control, rule=rule) }}
+{%- if rule.timed.others %}
+
+-- {{ rule.name }}_other: the key of a row that is held by itself{% for other in rule.timed.others %}{% if loop.first %}: of {% else %} or {% endif %}{{ other.table_name }}{% endfor %}.
+--# create function {{ control }}.{{ rule.name }}_other
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_other(p_key text)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off
+AS $windrow$
+    SELECT max(o.key)
+    FROM (
+{%- for other in rule.timed.others %}
+        SELECT r.{{ other.key }}::text
+        FROM {{ other.table }} AS r
+        WHERE r.{{ other.key }} = p_key::{{ rule.key_type }}
+{%- for condition in other.conditions %}
+          AND {{ condition }}
+{%- endfor %}
+{%- if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS o(key);
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_other
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_other(text) IS
+    'The key of a row that belongs to no family and can be held; NULL where there is none. Reads only; row_of_key() calls it. [body @body@]';
+{%- endif %}
 
 -- {{ rule.name }}_strays: by table, rows that do not share the {{ rule.end_time_name }} of their root, and rows without one.
 --# create function {{ control }}.{{ rule.name }}_strays

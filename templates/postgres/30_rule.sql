@@ -321,6 +321,26 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_members
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_members({{ rule.id_type }}[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body @body@]';
+{%- if rule.links and rule.candidates and not rule.closed %}
+
+-- {{ rule.name }}_above: the rows right above some rows.
+--# create function {{ control }}.{{ rule.name }}_above
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_above(p_ids {{ rule.id_type }}[])
+RETURNS {{ rule.id_type }}[]
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off
+AS $windrow$
+    SELECT ARRAY(
+{%- for link in rule.links %}
+        SELECT n.{{ link.parent }}::{{ rule.id_type }} FROM {{ link.table }} AS n WHERE n.{{ link.child }} = ANY (p_ids) AND n.{{ link.parent }} IS NOT NULL{% if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    );
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_above
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_above({{ rule.id_type }}[]) IS
+    'The rows of which the given ones are parts. Reads only; row_of_key() asks whether a row is of a family of the rule. [body @body@]';
+{%- endif %}
 {%- if rule.links | length > 0 %}
 
 -- {{ rule.name }}_links: both ends of the links {% if rule.closed %}of{% else %}below{% endif %} some rows.

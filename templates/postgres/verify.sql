@@ -1,35 +1,20 @@
 {% import "macros.sql" as w -%}
-{% if edges %}-- Rows whose parent is not there, by edge.
+-- Rows whose parent is not there, by edge.
 --# orphans
 SELECT o.edge, o.orphans
-FROM (
-{%- for edge in edges %}
-    SELECT {{ edge.literal }} AS edge, count(*) AS orphans
-    FROM {{ edge.table }} AS c
-    WHERE {{ edge.present }}
-{%- if edge.none %}
-      AND c.{{ edge.column }} <> {{ edge.none }}
-{%- endif %}
-      AND NOT EXISTS (SELECT FROM {{ edge.parent }} AS p WHERE {{ edge.same }})
-{%- if not loop.last %}
-    UNION ALL{% endif %}
-{%- endfor %}
-) AS o
+FROM {{ control }}.orphans() AS o
 ORDER BY o.edge;
-{% endif %}{% if indexes %}
+
 -- Indexes that the statements need.
 --# indexes
-SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
-FROM (
-    VALUES
-{%- for index in indexes %}
-        ({{ index.table_literal }}, {{ index.literal }}){% if not loop.last %},{% endif %}
-{%- endfor %}
-) AS n(table_name, index_name)
+SELECT n.index_name, t.key AS table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
+FROM {{ control }}.spec AS s
+CROSS JOIN LATERAL pg_catalog.jsonb_each(s.document -> 'indexes') AS t
+CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(t.value) AS n(index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = {{ schema_literal }}::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
-{% endif %}{% for rule in rules %}
+{% for rule in rules %}
 {% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
 --# rows of {{ rule.name }}
 SELECT count(*) AS rows

@@ -11,28 +11,15 @@ SELECT windrow_airflow_3.register_rule(1, $windrow$
   "rule": "dag_runs",
   "strategy": "end-time",
   "root": "dag_run",
+  "key": ["id integer"],
   "tables": [
-    "partitioned_asset_key_log",
-    "asset_partition_dag_run",
-    "dag_run_note",
-    "dagrun_asset_event",
-    "deadline",
-    "hitl_detail",
-    "rendered_task_instance_fields",
-    "hitl_detail_history",
-    "task_instance_history",
-    "task_instance_note",
-    "task_map",
-    "task_reschedule",
-    "xcom",
-    "task_instance",
-    "task_state_store",
-    "dag_run"
+    "partitioned_asset_key_log", "asset_partition_dag_run", "dag_run_note", "dagrun_asset_event", "deadline",
+    "hitl_detail", "rendered_task_instance_fields", "hitl_detail_history", "task_instance_history",
+    "task_instance_note", "task_map", "task_reschedule", "xcom", "task_instance", "task_state_store", "dag_run"
   ],
   "time_name": "end_date or updated_at",
   "zoned": true,
   "scope_name": "dag_id",
-  "scope_pattern": "^.+$",
   "scope_type": "text",
   "retention": 7776000,
   "minimum": 604800,
@@ -40,22 +27,9 @@ SELECT windrow_airflow_3.register_rule(1, $windrow$
   "counts_undated": true,
   "divided": true,
   "limits": {
-    "back_off_max": 1800,
-    "batch_families": 150,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 10000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_families": 150, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 10000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "along": "ended",
   "first_key": "-2147483648",
@@ -70,40 +44,19 @@ SELECT windrow_airflow_3.register_rule(2, $windrow$
   "rule": "tries",
   "strategy": "keep-last",
   "root": "task_instance_history",
-  "tables": [
-    "hitl_detail_history",
-    "task_instance_history"
-  ],
+  "key": ["task_instance_id uuid"],
+  "tables": ["hitl_detail_history", "task_instance_history"],
   "time_name": "dag_id",
   "zoned": true,
   "retention": 0,
   "minimum": 0,
   "safety_lag": 0,
-  "retained": false,
-  "counts_undated": false,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 1000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "key_type": "uuid",
-  "passes": [
-    "surplus"
-  ]
+  "passes": ["surplus"]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(3, $windrow$
@@ -111,39 +64,19 @@ SELECT windrow_airflow_3.register_rule(3, $windrow$
   "rule": "task_state",
   "strategy": "expiry",
   "root": "task_state_store",
-  "tables": [
-    "task_state_store"
-  ],
+  "key": ["id integer"],
+  "tables": ["task_state_store"],
   "time_name": "expires_at",
   "zoned": true,
   "retention": 0,
   "minimum": 0,
   "safety_lag": 0,
-  "retained": false,
-  "counts_undated": false,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 1000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "key_type": "integer",
-  "passes": [
-    "expired"
-  ]
+  "passes": ["expired"]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(4, $windrow$
@@ -151,39 +84,20 @@ SELECT windrow_airflow_3.register_rule(4, $windrow$
   "rule": "asset_state",
   "strategy": "orphan",
   "root": "asset_state_store",
-  "tables": [
-    "asset_state_store"
-  ],
+  "key": ["asset_id integer", "key text"],
+  "tables": ["asset_state_store"],
   "time_name": "asset_id",
   "zoned": true,
   "retention": 1209600,
   "minimum": 604800,
   "safety_lag": 3600,
   "retained": true,
-  "counts_undated": false,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 1000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "key_type": "text",
-  "passes": [
-    "orphan"
-  ]
+  "passes": ["orphan"]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(5, $windrow$
@@ -191,39 +105,19 @@ SELECT windrow_airflow_3.register_rule(5, $windrow$
   "rule": "revoked_token",
   "strategy": "expiry",
   "root": "revoked_token",
-  "tables": [
-    "revoked_token"
-  ],
+  "key": ["jti text"],
+  "tables": ["revoked_token"],
   "time_name": "exp",
   "zoned": true,
   "retention": 0,
   "minimum": 0,
   "safety_lag": 0,
-  "retained": false,
-  "counts_undated": false,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 1000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "key_type": "text",
-  "passes": [
-    "expired"
-  ]
+  "passes": ["expired"]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(6, $windrow$
@@ -231,9 +125,8 @@ SELECT windrow_airflow_3.register_rule(6, $windrow$
   "rule": "log",
   "strategy": "age",
   "root": "log",
-  "tables": [
-    "log"
-  ],
+  "key": ["id integer"],
+  "tables": ["log"],
   "time_name": "dttm",
   "zoned": true,
   "retention": 7776000,
@@ -241,28 +134,13 @@ SELECT windrow_airflow_3.register_rule(6, $windrow$
   "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 20000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 10000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "unit": "window",
-  "plain": true,
-  "key_type": "integer"
+  "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(7, $windrow$
@@ -270,9 +148,8 @@ SELECT windrow_airflow_3.register_rule(7, $windrow$
   "rule": "import_error",
   "strategy": "age",
   "root": "import_error",
-  "tables": [
-    "import_error"
-  ],
+  "key": ["id integer"],
+  "tables": ["import_error"],
   "time_name": "timestamp",
   "zoned": true,
   "retention": 7776000,
@@ -280,28 +157,13 @@ SELECT windrow_airflow_3.register_rule(7, $windrow$
   "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 20000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 10000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "unit": "window",
-  "plain": true,
-  "key_type": "integer"
+  "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(8, $windrow$
@@ -309,9 +171,8 @@ SELECT windrow_airflow_3.register_rule(8, $windrow$
   "rule": "job",
   "strategy": "age",
   "root": "job",
-  "tables": [
-    "job"
-  ],
+  "key": ["id integer"],
+  "tables": ["job"],
   "time_name": "latest_heartbeat",
   "zoned": true,
   "retention": 7776000,
@@ -319,28 +180,13 @@ SELECT windrow_airflow_3.register_rule(8, $windrow$
   "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 20000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 10000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "unit": "window",
-  "plain": true,
-  "key_type": "integer"
+  "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(9, $windrow$
@@ -348,9 +194,8 @@ SELECT windrow_airflow_3.register_rule(9, $windrow$
   "rule": "connection_test_request",
   "strategy": "age",
   "root": "connection_test_request",
-  "tables": [
-    "connection_test_request"
-  ],
+  "key": ["id uuid"],
+  "tables": ["connection_test_request"],
   "time_name": "updated_at",
   "zoned": true,
   "retention": 2592000,
@@ -358,28 +203,13 @@ SELECT windrow_airflow_3.register_rule(9, $windrow$
   "safety_lag": 3600,
   "retained": true,
   "counts_undated": true,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 20000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 10000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "unit": "window",
-  "plain": true,
-  "key_type": "uuid"
+  "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(10, $windrow$
@@ -387,40 +217,20 @@ SELECT windrow_airflow_3.register_rule(10, $windrow$
   "rule": "callback",
   "strategy": "orphan",
   "root": "callback",
-  "tables": [
-    "deadline",
-    "callback"
-  ],
+  "key": ["id uuid"],
+  "tables": ["deadline", "callback"],
   "time_name": "id",
   "zoned": true,
   "retention": 604800,
   "minimum": 86400,
   "safety_lag": 3600,
   "retained": true,
-  "counts_undated": false,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 1000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "key_type": "uuid",
-  "passes": [
-    "orphan"
-  ]
+  "passes": ["orphan"]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(11, $windrow$
@@ -428,39 +238,20 @@ SELECT windrow_airflow_3.register_rule(11, $windrow$
   "rule": "partition_log",
   "strategy": "orphan",
   "root": "partitioned_asset_key_log",
-  "tables": [
-    "partitioned_asset_key_log"
-  ],
+  "key": ["id integer"],
+  "tables": ["partitioned_asset_key_log"],
   "time_name": "id",
   "zoned": true,
   "retention": 604800,
   "minimum": 86400,
   "safety_lag": 3600,
   "retained": true,
-  "counts_undated": false,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 1000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "key_type": "integer",
-  "passes": [
-    "orphan"
-  ]
+  "passes": ["orphan"]
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(12, $windrow$
@@ -468,10 +259,8 @@ SELECT windrow_airflow_3.register_rule(12, $windrow$
   "rule": "asset_event",
   "strategy": "end-time",
   "root": "asset_event",
-  "tables": [
-    "asset_alias_asset_event",
-    "asset_event"
-  ],
+  "key": ["id integer"],
+  "tables": ["asset_alias_asset_event", "asset_event"],
   "time_name": "timestamp",
   "zoned": true,
   "retention": 7776000,
@@ -480,22 +269,9 @@ SELECT windrow_airflow_3.register_rule(12, $windrow$
   "counts_undated": true,
   "divided": true,
   "limits": {
-    "back_off_max": 1800,
-    "batch_families": 1000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_families": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "along": "ended",
   "first_key": "-2147483648",
@@ -509,12 +285,8 @@ SELECT windrow_airflow_3.register_rule(13, $windrow$
   "rule": "dag_version",
   "strategy": "end-time",
   "root": "dag_version",
-  "tables": [
-    "dag_code",
-    "deadline_alert",
-    "serialized_dag",
-    "dag_version"
-  ],
+  "key": ["id uuid"],
+  "tables": ["dag_code", "deadline_alert", "serialized_dag", "dag_version"],
   "time_name": "created_at",
   "zoned": true,
   "retention": 7776000,
@@ -523,22 +295,9 @@ SELECT windrow_airflow_3.register_rule(13, $windrow$
   "counts_undated": true,
   "divided": true,
   "limits": {
-    "back_off_max": 1800,
-    "batch_families": 50,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 1000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_families": 50, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "along": "ended",
   "first_key": "00000000-0000-0000-0000-000000000000",

@@ -3,73 +3,14 @@
 
 -- Rows whose parent is not there, by edge.
 SELECT o.edge, o.orphans
-FROM (
-    SELECT 'act_hi_attachment.task_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_attachment" AS c
-    WHERE c."task_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_taskinst" AS p WHERE p."id_" = c."task_id_")
-    UNION ALL
-    SELECT 'act_hi_caseactinst.case_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_caseactinst" AS c
-    WHERE c."case_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
-    UNION ALL
-    SELECT 'act_hi_comment.task_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_comment" AS c
-    WHERE c."task_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_taskinst" AS p WHERE p."id_" = c."task_id_")
-    UNION ALL
-    SELECT 'act_hi_dec_in.dec_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_dec_in" AS c
-    WHERE c."dec_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_decinst" AS p WHERE p."id_" = c."dec_inst_id_")
-    UNION ALL
-    SELECT 'act_hi_dec_out.dec_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_dec_out" AS c
-    WHERE c."dec_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_decinst" AS p WHERE p."id_" = c."dec_inst_id_")
-    UNION ALL
-    SELECT 'act_hi_decinst.case_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_decinst" AS c
-    WHERE c."case_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
-    UNION ALL
-    SELECT 'act_hi_detail.case_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_detail" AS c
-    WHERE c."case_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
-    UNION ALL
-    SELECT 'act_hi_identitylink.task_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_identitylink" AS c
-    WHERE c."task_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_taskinst" AS p WHERE p."id_" = c."task_id_")
-    UNION ALL
-    SELECT 'act_hi_op_log.case_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_op_log" AS c
-    WHERE c."case_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
-    UNION ALL
-    SELECT 'act_hi_taskinst.case_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_taskinst" AS c
-    WHERE c."case_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
-    UNION ALL
-    SELECT 'act_hi_varinst.case_inst_id_' AS edge, count(*) AS orphans
-    FROM "public"."act_hi_varinst" AS c
-    WHERE c."case_inst_id_" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_caseinst" AS p WHERE p."id_" = c."case_inst_id_")
-) AS o
+FROM windrow_camunda7_cases.orphans() AS o
 ORDER BY o.edge;
 
 -- Indexes that the statements need.
-SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
-FROM (
-    VALUES
-        ('act_hi_caseactinst', 'windrow_act_hi_caseactinst_case_inst_id_'),
-        ('act_hi_caseinst', 'windrow_act_hi_caseinst_case_def_id__close_time__id_'),
-        ('act_hi_op_log', 'windrow_act_hi_op_log_case_inst_id_'),
-        ('act_hi_taskinst', 'windrow_act_hi_taskinst_case_inst_id_')
-) AS n(table_name, index_name)
+SELECT n.index_name, t.key AS table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
+FROM windrow_camunda7_cases.spec AS s
+CROSS JOIN LATERAL pg_catalog.jsonb_each(s.document -> 'indexes') AS t
+CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(t.value) AS n(index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;

@@ -11,55 +11,29 @@ SELECT windrow_camunda7.register_rule(1, $windrow$
   "rule": "history",
   "strategy": "removal-time",
   "root": "act_hi_procinst",
+  "key": ["id_ text"],
   "tables": [
-    "act_hi_actinst",
-    "act_hi_identitylink",
-    "act_hi_taskinst",
-    "act_hi_varinst",
-    "act_hi_detail",
-    "act_hi_incident",
-    "act_hi_ext_task_log",
-    "act_hi_job_log",
-    "act_hi_op_log",
-    "act_hi_comment",
-    "act_hi_attachment",
-    "act_hi_dec_in",
-    "act_hi_dec_out",
-    "act_hi_decinst",
-    "act_ge_bytearray",
-    "act_ru_authorization",
-    "act_hi_procinst",
-    "act_hi_batch"
+    "act_hi_actinst", "act_hi_identitylink", "act_hi_taskinst", "act_hi_varinst", "act_hi_detail", "act_hi_incident",
+    "act_hi_ext_task_log", "act_hi_job_log", "act_hi_op_log", "act_hi_comment", "act_hi_attachment", "act_hi_dec_in",
+    "act_hi_dec_out", "act_hi_decinst", "act_ge_bytearray", "act_ru_authorization", "act_hi_procinst", "act_hi_batch"
   ],
   "time_name": "removal_time_",
-  "zoned": false,
   "zone": "UTC",
   "retention": 86400,
   "minimum": 86400,
   "safety_lag": 3600,
   "retained": true,
   "counts_undated": true,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_families": 200,
-    "batch_rows": 20000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 10000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_families": 200, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100,
+    "max_active_sessions": 0, "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0,
+    "retries": 3, "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "family"
+  "unit": "family",
+  "others": [
+    {"of": "batches", "root": "act_hi_batch", "key": ["id_ text"]},
+    {"of": "decisions", "root": "act_hi_decinst", "key": ["id_ text"]}
+  ]
 }
 $windrow$);
 SELECT windrow_camunda7.register_rule(2, $windrow$
@@ -67,39 +41,22 @@ SELECT windrow_camunda7.register_rule(2, $windrow$
   "rule": "task_metrics",
   "strategy": "age",
   "root": "act_ru_task_meter_log",
-  "tables": [
-    "act_ru_task_meter_log"
-  ],
+  "key": ["id_ text"],
+  "tables": ["act_ru_task_meter_log"],
   "time_name": "timestamp_",
-  "zoned": false,
   "zone": "UTC",
   "retention": 47520000,
   "minimum": 31968000,
   "safety_lag": 86400,
   "retained": true,
   "counts_undated": true,
-  "divided": false,
   "limits": {
-    "back_off_max": 1800,
-    "batch_rows": 20000,
-    "ledger_days": 400,
-    "lock_timeout": 100,
-    "max_active_sessions": 0,
-    "max_old_snapshot": 0,
-    "max_replica_lag": 0,
-    "max_replica_wal": 0,
-    "nice": 0,
-    "rate": 0,
-    "retries": 3,
-    "run_families": 10000000,
-    "run_rows": 0,
-    "suspend_after": 5,
-    "target_batch": 0,
-    "time_budget": 1800
+    "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
+    "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
+    "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "unit": "window",
-  "plain": true,
-  "key_type": "text"
+  "plain": true
 }
 $windrow$);
 RESET ROLE;

@@ -2002,6 +2002,29 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_age_of(text) IS
     'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body ca090fa0d2b2]';
 
+-- history_other: the key of a row that is held by itself: of act_hi_batch or act_hi_decinst.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_other(p_key text)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off
+AS $windrow$
+    SELECT max(o.key)
+    FROM (
+        SELECT r."id_"::text
+        FROM "public"."act_hi_batch" AS r
+        WHERE r."id_" = p_key::text
+        UNION ALL
+        SELECT r."id_"::text
+        FROM "public"."act_hi_decinst" AS r
+        WHERE r."id_" = p_key::text
+          AND r."proc_inst_id_" IS NULL
+          AND r."case_inst_id_" IS NULL
+          AND r."root_proc_inst_id_" IS NULL
+    ) AS o(key);
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_other(text) IS
+    'The key of a row that belongs to no family and can be held; NULL where there is none. Reads only; row_of_key() calls it. [body b6613cdb21c1]';
+
 -- history_strays: by table, rows that do not share the removal_time_ of their root, and rows without one.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)
@@ -2393,7 +2416,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_named(bigint, text, timestamptz) IS
     'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. o_skipped: why it stays. purge_one() calls it. [body 21cb293c2594]';
 SELECT windrow_camunda7.register_routines('30_history.sql', ARRAY[
     'history_age_of', 'history_batch', 'history_count', 'history_due', 'history_families', 'history_families_count',
-    'history_in_window', 'history_judge', 'history_keep', 'history_named', 'history_next', 'history_strays',
-    'history_undated', 'history_window'
+    'history_in_window', 'history_judge', 'history_keep', 'history_named', 'history_next', 'history_other',
+    'history_strays', 'history_undated', 'history_window'
 ]);
 RESET ROLE;

@@ -3,87 +3,14 @@
 
 -- Rows whose parent is not there, by edge.
 SELECT o.edge, o.orphans
-FROM (
-    SELECT 't_ds_alert.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_alert" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_alert_send_status.alert_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_alert_send_status" AS c
-    WHERE c."alert_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_alert" AS p WHERE p."id" = c."alert_id")
-    UNION ALL
-    SELECT 't_ds_command.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_command" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND c."workflow_instance_id" <> 0
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_error_command.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_error_command" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND c."workflow_instance_id" <> 0
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_relation_sub_workflow.parent_workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_relation_sub_workflow" AS c
-    WHERE c."parent_workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."parent_workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_relation_sub_workflow.sub_workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_relation_sub_workflow" AS c
-    WHERE c."sub_workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."sub_workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_relation_workflow_instance.parent_workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_relation_workflow_instance" AS c
-    WHERE c."parent_workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."parent_workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_relation_workflow_instance.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_relation_workflow_instance" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND c."workflow_instance_id" <> 0
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_serial_command.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_serial_command" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_task_group_queue.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_task_group_queue" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_task_group_queue.task_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_task_group_queue" AS c
-    WHERE c."task_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_task_instance" AS p WHERE p."id" = c."task_id")
-    UNION ALL
-    SELECT 't_ds_task_instance.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_task_instance" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 't_ds_task_instance_context.task_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."t_ds_task_instance_context" AS c
-    WHERE c."task_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."t_ds_task_instance" AS p WHERE p."id" = c."task_instance_id")
-) AS o
+FROM windrow_dolphinscheduler.orphans() AS o
 ORDER BY o.edge;
 
 -- Indexes that the statements need.
-SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
-FROM (
-    VALUES
-        ('t_ds_alert', 'windrow_t_ds_alert_workflow_instance_id'),
-        ('t_ds_command', 'windrow_t_ds_command_workflow_instance_id'),
-        ('t_ds_error_command', 'windrow_t_ds_error_command_workflow_instance_id'),
-        ('t_ds_task_instance', 'windrow_t_ds_task_instance_workflow_instance_id'),
-        ('t_ds_workflow_instance', 'windrow_t_ds_workflow_instance_project_code_end_time_id')
-) AS n(table_name, index_name)
+SELECT n.index_name, t.key AS table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
+FROM windrow_dolphinscheduler.spec AS s
+CROSS JOIN LATERAL pg_catalog.jsonb_each(s.document -> 'indexes') AS t
+CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(t.value) AS n(index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;

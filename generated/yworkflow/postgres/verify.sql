@@ -3,41 +3,14 @@
 
 -- Rows whose parent is not there, by edge.
 SELECT o.edge, o.orphans
-FROM (
-    SELECT 'persistent_attribute.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."persistent_attribute" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 'state_instance.workflow_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."state_instance" AS c
-    WHERE c."workflow_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."workflow_instance" AS p WHERE p."id" = c."workflow_instance_id")
-    UNION ALL
-    SELECT 'state_instance_history.state_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."state_instance_history" AS c
-    WHERE c."state_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."state_instance" AS p WHERE p."id" = c."state_instance_id")
-    UNION ALL
-    SELECT 'state_instance_history.previous_state_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."state_instance_history" AS c
-    WHERE c."previous_state_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."state_instance" AS p WHERE p."id" = c."previous_state_instance_id")
-    UNION ALL
-    SELECT 'state_instance_owners.state_instance_id' AS edge, count(*) AS orphans
-    FROM "public"."state_instance_owners" AS c
-    WHERE c."state_instance_id" IS NOT NULL
-      AND NOT EXISTS (SELECT FROM "public"."state_instance" AS p WHERE p."id" = c."state_instance_id")
-) AS o
+FROM windrow_yworkflow.orphans() AS o
 ORDER BY o.edge;
 
 -- Indexes that the statements need.
-SELECT n.index_name, n.table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
-FROM (
-    VALUES
-        ('state_instance_history', 'windrow_state_instance_history_previous_state_instance_id'),
-        ('workflow_instance', 'windrow_workflow_instance_workflow_definition_id_updated_at_id')
-) AS n(table_name, index_name)
+SELECT n.index_name, t.key AS table_name, coalesce(i.indisvalid AND i.indisready, false) AS usable
+FROM windrow_yworkflow.spec AS s
+CROSS JOIN LATERAL pg_catalog.jsonb_each(s.document -> 'indexes') AS t
+CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(t.value) AS n(index_name)
 LEFT JOIN pg_catalog.pg_class AS x ON x.relname = n.index_name AND x.relnamespace = '"public"'::pg_catalog.regnamespace
 LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;

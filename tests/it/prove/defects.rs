@@ -610,8 +610,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "hold-of-anything",
         what: "a hold may name any row of the table",
         postgres: &[edit(
-            "SELECT i.\"id\"::text, (i.\"is_sub_workflow\" = 0) IS TRUE",
-            "SELECT i.\"id\"::text, true",
+            "o_found := end_time_finds(p_rule, o_key, o_found);",
+            "NULL;",
         )],
         mysql: &[edit(
             "SELECT CAST(i.`id` AS CHAR), (i.`is_sub_workflow` = 0) IS TRUE",
@@ -659,8 +659,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "file-of-a-living-row",
         what: "nobody asks whether a row still names the file",
         postgres: &[edit(
-            "AS t WHERE t.\"log_path\" = a.path)",
-            "AS t WHERE false AND t.\"log_path\" = a.path)",
+            "AS t WHERE t.%I = a.path)",
+            "AS t WHERE false AND t.%I = a.path)",
         )],
         mysql: &[edit(
             "AS t WHERE t.`log_path` = a.path)",

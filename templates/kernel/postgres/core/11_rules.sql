@@ -71,6 +71,26 @@ CREATE TABLE IF NOT EXISTS known_edge (
 COMMENT ON TABLE known_edge IS
     'The edges of the spec, column by column: own of table_name is compared with named of parent. Written by an installation.';
 
+-- spelling_of: what a value of a type looks like. It has one spelling, the server's own: two policies for one scope would leave
+-- open which of them holds.
+--# create function spelling_of
+CREATE OR REPLACE FUNCTION spelling_of(p_type text)
+RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT CASE
+        WHEN p_type IS NULL THEN NULL
+        -- A cast finds what is out of range.
+        WHEN p_type IN ('smallint', 'integer', 'bigint') THEN '^(0|-?[1-9][0-9]{0,18})$'
+        WHEN p_type = 'uuid' THEN '^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$'
+        ELSE '^.+$'
+    END;
+$windrow$;
+--# comment on function spelling_of
+COMMENT ON FUNCTION spelling_of(text) IS
+    'What a value of a type looks like, as a regular expression. Example: SELECT spelling_of(''bigint'');';
+
 -- register_spec: takes what the spec says of its tables. What is known of rules that it has no more is forgotten.
 --# create function register_spec
 CREATE OR REPLACE FUNCTION register_spec(p_document jsonb)
@@ -92,10 +112,20 @@ BEGIN
     INSERT INTO known_key (table_name, columns, parent, named, effects)
     SELECT d.table_name, d.columns, d.parent, d.named, d.effects
     FROM jsonb_to_recordset(p_document -> 'keys') AS d(table_name text, columns text[], parent text, named text[], effects text);
+    -- A key of an edge is known by its columns, sorted.
+    INSERT INTO known_key (table_name, columns, parent, named, effects)
+    SELECT e."table", c.columns, e.parent, c.named, e.effects
+    FROM jsonb_to_recordset(p_document -> 'edges') AS e("table" text, columns text[], parent text, named text[], effects text)
+    CROSS JOIN LATERAL (
+        SELECT array_agg(x.own ORDER BY x.own COLLATE "C", x.named COLLATE "C"), array_agg(x.named ORDER BY x.own COLLATE "C", x.named COLLATE "C")
+        FROM unnest(e.columns, e.named) AS x(own, named)
+    ) AS c(columns, named)
+    WHERE e.effects IS NOT NULL;
     DELETE FROM known_edge;
     INSERT INTO known_edge (table_name, own, parent, named)
-    SELECT d.value ->> 0, d.value ->> 1, d.value ->> 2, d.value ->> 3
-    FROM jsonb_array_elements(p_document -> 'edges') AS d;
+    SELECT e."table", c.own, e.parent, c.named
+    FROM jsonb_to_recordset(p_document -> 'edges') AS e("table" text, columns text[], parent text, named text[])
+    CROSS JOIN LATERAL unnest(e.columns, e.named) AS c(own, named);
     FOR v_check IN
         SELECT k.conname
         FROM pg_constraint AS k
@@ -133,10 +163,10 @@ BEGIN
         retained, counts_undated, divided, document
     )
     SELECT
-        d.rule, p_position, d.strategy, d.root, d.tables, d.time_name, d.zoned, d.scope_name, d.scope_pattern, d.retention, d.minimum,
-        d.retained, d.counts_undated, d.divided, p_document
+        d.rule, p_position, d.strategy, d.root, d.tables, d.time_name, coalesce(d.zoned, false), d.scope_name, spelling_of(d.scope_type), d.retention, d.minimum,
+        coalesce(d.retained, false), coalesce(d.counts_undated, false), coalesce(d.divided, false), p_document
     FROM jsonb_to_record(p_document) AS d(
-        rule text, strategy text, root text, tables text[], time_name text, zoned boolean, scope_name text, scope_pattern text,
+        rule text, strategy text, root text, tables text[], time_name text, zoned boolean, scope_name text, scope_type text,
         retention bigint, minimum bigint, retained boolean, counts_undated boolean, divided boolean
     );
     DELETE FROM rule_limit AS l WHERE l.rule = v_rule;
@@ -157,7 +187,7 @@ BEGIN
         v_check,
         v_rule,
         p_document ->> 'minimum',
-        coalesce(p_document ->> 'scope_pattern', '^$'),
+        coalesce(spelling_of(p_document ->> 'scope_type'), '^$'),
         coalesce(p_document ->> 'scope_type', 'text')
     );
     -- What the check says now: verify() tells when it is changed or dropped later.

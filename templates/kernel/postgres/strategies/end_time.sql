@@ -700,3 +700,40 @@ $windrow$;
 --# comment on function end_time_age_of
 COMMENT ON FUNCTION end_time_age_of(text, text) IS
     'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only.';
+
+-- end_time_finds: whether a rule could ever delete the row with a key, which is there or not: it is a candidate, or belongs to
+-- the family of one.
+--# create function end_time_finds
+CREATE OR REPLACE FUNCTION end_time_finds(p_rule text, p_key text, p_there boolean)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_members text := routine_of(p_rule, 'members');
+    v_above   text;  -- what lists the rows right above given ones
+    v_seen    text[] := '{}';
+    v_level   text[] := ARRAY[p_key];
+    v_found   boolean := false;
+BEGIN
+    SELECT CASE
+        WHEN r.document ? 'above' THEN format('SELECT a.id FROM unnest(%s(%%1$L)) AS a(id)', routine_of(p_rule, 'above'))
+        WHEN r.document ? 'links' THEN format('SELECT l.upper FROM %s(%%1$L) AS l WHERE l.lower = ANY (%%1$L)', routine_of(p_rule, 'links'))
+    END
+    INTO v_above
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    LOOP
+        EXECUTE format('SELECT coalesce(bool_or(m.root), false) FROM %s(%L, false, %L) AS m', v_members, v_level, '{}') INTO v_found;
+        v_seen := v_seen || v_level;
+        EXIT WHEN v_found OR v_above IS NULL OR v_level = '{}' OR NOT p_there;
+        EXECUTE format('SELECT ARRAY(SELECT DISTINCT n.id::text FROM (%s) AS n(id) WHERE n.id::text <> ALL ($1))', format(v_above, v_level))
+        INTO v_level
+        USING v_seen;
+    END LOOP;
+    RETURN v_found;
+END
+$windrow$;
+--# comment on function end_time_finds
+COMMENT ON FUNCTION end_time_finds(text, text, boolean) IS
+    'Whether p_rule could ever delete the row with this key: it is a root, or below one. Reads only; row_of_key() calls it.';

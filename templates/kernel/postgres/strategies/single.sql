@@ -180,7 +180,7 @@ DECLARE
     v_run       run%ROWTYPE;
     v_progress  run_rule%ROWTYPE;
     v_passes    text[] := ARRAY(SELECT jsonb_array_elements_text(r.document -> 'passes') FROM rule AS r WHERE r.rule = p_rule);
-    v_type      text := (SELECT r.document ->> 'key_type' FROM rule AS r WHERE r.rule = p_rule);
+    v_type      text := key_type_of(p_rule);
     v_search    text := format('SELECT cardinality(n.o_keys), n.o_after, n.o_keys[1]::text, n.o_keys::text FROM %s($1, $2, $3, $4, $5) AS n', routine_of(p_rule, 'search'));
     v_state     text;
     v_cutoff    timestamptz;

@@ -29,7 +29,7 @@ BEGIN
     RETURN (
         SELECT format(
             '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest(%L::%s[])) AS is_held FROM %s(%s, %s, %s, %L) AS r)',
-            held_keys(p_rule), r.document ->> 'key_type', routine_of(p_rule, 'rows'),
+            held_keys(p_rule), key_type_of(p_rule), routine_of(p_rule, 'rows'),
             coalesce(p_from, 'NULL'), coalesce(p_to, 'NULL'), coalesce(p_limit, 'NULL'), p_key
         )
         FROM rule AS r

@@ -1,0 +1,250 @@
+-- What names the tables of the application by what is registered of them, and only reads: their locks, keys, orphans and files.
+
+-- key_of: the columns of a rule's key, with their types as the spec has them.
+--# create function key_of
+CREATE OR REPLACE FUNCTION key_of(p_rule text)
+RETURNS TABLE (name text, type text, place bigint)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT left(k.said, -length(t.type) - 1), t.type, k.place
+    FROM rule AS r
+    CROSS JOIN LATERAL jsonb_array_elements_text(r.document -> 'key') WITH ORDINALITY AS k(said, place)
+    CROSS JOIN LATERAL substring(k.said FROM '[a-z]+$') AS t(type)
+    WHERE r.rule = p_rule;
+$windrow$;
+--# comment on function key_of
+COMMENT ON FUNCTION key_of(text) IS
+    'The columns of the key of a rule''s root table, in their order, and their types.';
+
+-- key_type_of: the type of a rule's keys where they are passed on: a key of several columns is a text, a JSON array.
+--# create function key_type_of
+CREATE OR REPLACE FUNCTION key_type_of(p_rule text)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT CASE WHEN count(*) = 1 THEN max(k.type) ELSE 'text' END
+    FROM key_of(p_rule) AS k;
+$windrow$;
+--# comment on function key_type_of
+COMMENT ON FUNCTION key_type_of(text) IS
+    'The type of a list of keys of a rule has this type for each of them.';
+
+-- lock_tables: what a batch does first, by take_tables().
+--# create function lock_tables
+CREATE OR REPLACE FUNCTION lock_tables()
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    EXECUTE format(
+        'LOCK TABLE %s IN ROW EXCLUSIVE MODE',
+        (SELECT string_agg(format('%I.%I', s.schema_name, t.name), ', ' ORDER BY t.name COLLATE "C") FROM known_table AS t CROSS JOIN spec AS s WHERE t.goes)
+    );
+END
+$windrow$;
+--# comment on function lock_tables
+COMMENT ON FUNCTION lock_tables() IS
+    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends.';
+
+-- check_key: a key is a value of the key column of the rule's root table, or of what is named beside it.
+--# create function check_key
+CREATE OR REPLACE FUNCTION check_key(p_rule text, p_key text)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_table text;
+    v_key   text[];
+    v_hint  text;
+    v_each  text;
+    v_valid boolean;
+BEGIN
+    SELECT o.root, o.key
+    INTO v_table, v_key
+    FROM rule AS r
+    CROSS JOIN LATERAL (
+        SELECT r.rule, r.root, r.document -> 'key'
+        UNION ALL
+        SELECT concat(r.rule, '.', s.of), s.root, s.key
+        FROM jsonb_to_recordset(r.document -> 'others') AS s(of text, root text, key jsonb)
+    ) AS n(name, root, said)
+    CROSS JOIN LATERAL (SELECT n.root, ARRAY(SELECT jsonb_array_elements_text(n.said))) AS o(root, key)
+    WHERE n.name = p_rule;
+    IF v_table IS NULL THEN
+        RETURN;
+    END IF;
+    BEGIN
+        IF cardinality(v_key) > 1 THEN
+            -- A key of several columns is a JSON array, written as the server writes it.
+            SELECT
+                string_agg(format('($1::jsonb ->> %s)::%s', k.place - 1, substring(k.said FROM '[a-z]+$')), ', ' ORDER BY k.place),
+                format('A key is a JSON array with the values of [%s].', string_agg(regexp_replace(k.said, ' [a-z]+$', ''), ', ' ORDER BY k.place))
+            INTO v_each, v_hint
+            FROM unnest(v_key) WITH ORDINALITY AS k(said, place);
+            EXECUTE format('SELECT jsonb_array_length($1::jsonb) = %s AND num_nulls(%s) = 0 AND jsonb_build_array(%s)::text = $1', cardinality(v_key), v_each, v_each)
+            INTO v_valid
+            USING p_key;
+        ELSE
+            -- A number that looks like a key may still be beyond the range of the column.
+            v_each := substring(v_key[1] FROM '[a-z]+$');
+            v_hint := format('A key is a value of %s.%s.', v_table, regexp_replace(v_key[1], ' [a-z]+$', ''));
+            v_valid := p_key ~ spelling_of(v_each);
+            IF v_valid THEN
+                EXECUTE format('SELECT $1::%s IS NOT NULL', v_each) INTO v_valid USING p_key;
+            END IF;
+        END IF;
+    EXCEPTION WHEN data_exception THEN
+        v_valid := false;
+    END;
+    IF v_valid IS NOT TRUE THEN
+        RAISE EXCEPTION 'not a key of %: %', v_table, quote_nullable(p_key)
+            USING ERRCODE = '22023', HINT = v_hint;
+    END IF;
+END
+$windrow$;
+--# comment on function check_key
+COMMENT ON FUNCTION check_key(text, text) IS
+    'Raises 22023 for what cannot be a key of the root table of the rule.';
+
+-- orphans: rows whose parent is not there, by edge. Reads whole tables.
+--# create function orphans
+CREATE OR REPLACE FUNCTION orphans()
+RETURNS TABLE (edge text, orphans bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_query text;
+BEGIN
+    FOR v_query IN
+        SELECT format(
+            'SELECT %L, count(*) FROM %I.%I AS c WHERE %s%s AND NOT EXISTS (SELECT FROM %I.%I AS p WHERE %s)',
+            format('%s.%s', e."table", p.columns), s.schema_name, e."table", p.present,
+            -- A value that means "no parent".
+            format(' AND c.%I <> ', e.columns ->> 0) || quote_literal(e."none"),
+            s.schema_name, e.parent, p.same
+        )
+        FROM spec AS s
+        CROSS JOIN LATERAL jsonb_array_elements(s.document -> 'edges') WITH ORDINALITY AS d(edge, place)
+        CROSS JOIN LATERAL jsonb_to_record(d.edge) AS e("table" text, columns jsonb, parent text, named jsonb, "none" text, beside boolean)
+        CROSS JOIN LATERAL (
+            SELECT
+                string_agg(x.own, ', ' ORDER BY x.place) AS columns,
+                string_agg(format('c.%I IS NOT NULL', x.own), ' AND ' ORDER BY x.place) AS present,
+                string_agg(format('p.%I = c.%I', e.named ->> (x.place - 1)::integer, x.own), ' AND ' ORDER BY x.place) AS same
+            FROM jsonb_array_elements_text(e.columns) WITH ORDINALITY AS x(own, place)
+        ) AS p
+        WHERE e.beside IS NOT TRUE
+        ORDER BY d.place
+    LOOP
+        RETURN QUERY EXECUTE v_query;
+    END LOOP;
+END
+$windrow$;
+--# comment on function orphans
+COMMENT ON FUNCTION orphans() IS
+    'Rows whose parent is not there, by edge. Reads whole tables.';
+
+-- row_of_key: the row that a hold names. The type of the column reads the key, so that each of its spellings finds the row.
+--# create function row_of_key
+CREATE OR REPLACE FUNCTION row_of_key(p_rule text, p_key text, OUT o_key text, OUT o_found boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule    rule%ROWTYPE;
+    v_many    boolean;
+    v_said    jsonb;  -- the key by column, as it was given
+    v_query   text;
+    v_form    text;
+    v_missing integer;
+    v_here    text;
+BEGIN
+    SELECT * INTO v_rule FROM rule AS r WHERE r.rule = p_rule;
+    SELECT
+        count(*) > 1,
+        format(
+            CASE WHEN count(*) > 1
+                THEN 'SELECT num_nulls(%1$s), jsonb_build_array(%1$s)::text, jsonb_build_array(%2$s)::text'
+                ELSE 'SELECT num_nulls(%1$s), (%1$s)::text, (%2$s)::text'
+            END || ', i.ctid IS NOT NULL FROM jsonb_to_record($1) AS r(%6$s) LEFT JOIN %3$I.%4$I AS i ON %5$s',
+            string_agg(format('r.%I', k.name), ', ' ORDER BY k.place),
+            string_agg(format('i.%I', k.name), ', ' ORDER BY k.place),
+            max(s.schema_name), v_rule.root,
+            string_agg(format('i.%1$I = r.%1$I', k.name), ' AND ' ORDER BY k.place),
+            string_agg(format('%I %s', k.name, coalesce(format_type(a.atttypid, a.atttypmod), k.type)), ', ' ORDER BY k.place)
+        ),
+        string_agg(format('%s.%s', v_rule.root, k.name), ', ' ORDER BY k.place)
+    INTO v_many, v_query, v_form
+    FROM key_of(p_rule) AS k
+    CROSS JOIN spec AS s
+    LEFT JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, v_rule.root)) AND a.attname = k.name;
+    BEGIN
+        v_said := (SELECT jsonb_object_agg(k.name, CASE WHEN v_many THEN p_key::jsonb ->> (k.place - 1)::integer ELSE p_key END) FROM key_of(p_rule) AS k);
+        EXECUTE v_query INTO v_missing, o_key, v_here, o_found USING v_said;
+        IF v_many AND jsonb_array_length(p_key::jsonb) <> (SELECT count(*) FROM key_of(p_rule)) THEN
+            v_missing := 1;
+        END IF;
+    EXCEPTION WHEN data_exception OR check_violation OR not_null_violation THEN
+        v_missing := 1;
+    END;
+    IF v_missing > 0 THEN
+        RAISE EXCEPTION 'not a key of %: %', v_rule.root, quote_nullable(p_key)
+            USING ERRCODE = '22023', HINT = format('A key is a %s of %s.', CASE WHEN v_many THEN 'JSON array with values' ELSE 'value' END, v_form);
+    END IF;
+    o_key := CASE WHEN o_found THEN v_here ELSE o_key END;
+    IF v_rule.strategy = 'end-time' THEN
+        -- Only a candidate is ever a root; or it belongs to the family of one that is.
+        o_found := end_time_finds(p_rule, o_key, o_found);
+    ELSIF NOT o_found AND v_rule.document ? 'others' THEN
+        -- Or it is one of what is held by itself.
+        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'other'), o_key) INTO v_here;
+        o_key := coalesce(v_here, o_key);
+        o_found := v_here IS NOT NULL;
+    END IF;
+END
+$windrow$;
+--# comment on function row_of_key
+COMMENT ON FUNCTION row_of_key(text, text) IS
+    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only.';
+
+-- named_artifacts: which files of the outbox something still names.
+--# create function named_artifacts
+CREATE OR REPLACE FUNCTION named_artifacts(p_artifacts jsonb)
+RETURNS TABLE (artifact_id bigint, named_by text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_file record;
+BEGIN
+    FOR v_file IN
+        SELECT s.schema_name, f.said ->> 0 AS name, f.said ->> 1 AS path
+        FROM spec AS s
+        CROSS JOIN LATERAL jsonb_array_elements(s.document -> 'files') WITH ORDINALITY AS f(said, place)
+        ORDER BY f.place
+    LOOP
+        RETURN QUERY EXECUTE format(
+            $named$
+            SELECT a.artifact_id, %L
+            FROM artifact AS a
+            WHERE a.artifact_id IN (SELECT k.artifact_id::bigint FROM jsonb_array_elements_text($1) AS k(artifact_id))
+              AND EXISTS (SELECT FROM %I.%I AS t WHERE t.%I = a.path)
+            $named$,
+            v_file.name, v_file.schema_name, v_file.name, v_file.path
+        )
+        USING p_artifacts;
+    END LOOP;
+END
+$windrow$;
+--# comment on function named_artifacts
+COMMENT ON FUNCTION named_artifacts(jsonb) IS
+    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end.';

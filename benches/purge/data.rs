@@ -12,6 +12,7 @@ use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 use windrow::spec;
 
+use crate::earlier::Installer;
 use crate::{connect, scale};
 
 const HISTORY_34: &str =
@@ -142,6 +143,11 @@ pub(crate) fn install(client: &mut Client, statements: &[Statement]) -> Result<(
 
 impl Lab {
     pub(crate) fn open(families: u32) -> Result<Self> {
+        Self::open_by(&Installer::This, families)
+    }
+
+    /// The same, installed by another state of windrow.
+    pub(crate) fn open_by(installer: &Installer, families: u32) -> Result<Self> {
         let server = server()?;
         let mut admin = connect(&server.url("postgres", "postgres"))?;
         admin.batch_execute("CREATE DATABASE history")?;
@@ -151,7 +157,9 @@ impl Lab {
         client.batch_execute(HISTORY_34)?;
         client.batch_execute(WITHOUT_SHARED_MEMBERS)?;
         let (control, statements) = statements(Dialect::Postgres)?;
-        install(&mut client, &statements)?;
+        if !installer.install(&server.url("history", "postgres"))? {
+            install(&mut client, &statements)?;
+        }
         // A copy is cold, which a table in service is not.
         client.batch_execute("CREATE EXTENSION pg_prewarm")?;
         client.batch_execute("VACUUM (FREEZE, ANALYZE)")?;

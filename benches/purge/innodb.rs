@@ -23,9 +23,10 @@ use windrow::sandbox::Mysql;
 use windrow::sandbox::mysql::{Flavour, Settings};
 
 use crate::data::{self, TABLES, WITHOUT_SHARED_MEMBERS, families, statements};
+use crate::earlier::Installer;
 use crate::report::{LIVE_RANKS, Report, percentile};
 use crate::{
-    CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS, Run, guard, observed, on_time, scale,
+    CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS, Run, earlier, guard, observed, on_time, scale,
 };
 
 const HISTORY_34: &str = include_str!("../../specs/systems/dolphinscheduler/mysql/history-3.4.sql");
@@ -133,7 +134,11 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
         "catalog",
     ];
     if !own.into_iter().any(|part| plan.wants(part)) {
-        return Ok(Report::titled(flavour.title()));
+        let mut report = Report::titled(flavour.title());
+        if plan.wants("earlier") {
+            earlier(flavour, families, &mut report)?;
+        }
+        return Ok(report);
     }
     let mut lab = Lab::open(flavour, families)?;
     let mut report = Report::new(flavour.title(), families, lab.rows);
@@ -159,6 +164,17 @@ pub(crate) fn measure(flavour: Flavour, plan: &Plan) -> Result<Report> {
         catalog(&mut lab, &mut report)?;
     }
     Ok(report)
+}
+
+/// This state and an earlier one, each with a server of its own.
+fn earlier(flavour: Flavour, families: u32, report: &mut Report) -> Result<()> {
+    let mut this = Lab::open(flavour, families)?;
+    let mut other = Lab::open_by(&Installer::earlier()?, flavour, families)?;
+    earlier::measure([&mut this, &mut other], report, |lab| {
+        lab.fresh_on_one_core()?;
+        let run = lab.windrow()?;
+        Ok((run, lab.digest()?))
+    })
 }
 
 /// What each batch takes for its two looks at the catalog, beside all that it does. A procedure calls them as a run does.
@@ -213,6 +229,11 @@ pub(crate) fn scale_lab(flavour: Flavour, families: u32) -> Result<scale::Lab> {
 
 impl Lab {
     fn open(flavour: Flavour, families: u32) -> Result<Self> {
+        Self::open_by(&Installer::This, flavour, families)
+    }
+
+    /// The same, installed by another state of windrow.
+    fn open_by(installer: &Installer, flavour: Flavour, families: u32) -> Result<Self> {
         let mut extra = vec![
             ("innodb_buffer_pool_size", "2G"),
             ("innodb_flush_log_at_trx_commit", "1"),
@@ -254,7 +275,9 @@ impl Lab {
             Flavour::Mariadb => Dialect::Mariadb,
         };
         let (control, statements) = statements(dialect)?;
-        install(&mut session, &statements)?;
+        if !installer.install(&server.url("dolphinscheduler", "root"))? {
+            install(&mut session, &statements)?;
+        }
         session.execute("USE dolphinscheduler")?;
         session.query(&format!("CALL {control}.arm()"), &[])?;
         for project in session.query("SELECT code FROM t_ds_project", &[])? {

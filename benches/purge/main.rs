@@ -4,7 +4,7 @@
 //! CPU seconds are those of the one backend that does the work, so a busy machine disturbs the wall time only.
 //! `WINDROW_BENCH_FAMILIES` sets the size (`WINDROW_BENCH_SIZES` those of the part scale), `WINDROW_BENCH_ONLY` what is measured:
 //! a list of servers (postgres, mysql, mariadb) and of parts (limit, outbox, workers, flat, live, generate,
-//! guard, catalog, camunda, airflow, scale).
+//! guard, catalog, camunda, airflow, scale, and earlier: beside the state that `benches/earlier-state` names).
 //! Exits with 1 when a bar is missed.
 
 #![allow(clippy::print_stdout)] // A report is what this program is for.
@@ -12,6 +12,7 @@
 mod airflow;
 mod camunda;
 mod data;
+mod earlier;
 mod guard;
 mod innodb;
 mod report;
@@ -178,6 +179,18 @@ fn measure(plan: &Plan) -> Result<Report> {
 
 /// The parts that make data of their own, or need none.
 fn others(plan: &Plan, report: &mut Report) -> Result<()> {
+    if plan.wants("earlier") {
+        let families = data::families()?;
+        let mut this = Lab::open(families)?;
+        let mut other = Lab::open_by(&earlier::Installer::earlier()?, families)?;
+        earlier::measure([&mut this, &mut other], report, |lab| {
+            lab.fresh(false)?;
+            let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
+            let run = windrow_run(lab, &mut worker, &mut reader)?;
+            let left = lab.digest(&mut reader)?;
+            Ok((run, left))
+        })?;
+    }
     if plan.wants("generate") {
         generate(report)?;
     }

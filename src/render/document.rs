@@ -196,8 +196,6 @@ struct RuleDocument<'a> {
     #[serde(skip_serializing_if = "is_not")]
     linked: bool,
     #[serde(skip_serializing_if = "is_not")]
-    links: bool,
-    #[serde(skip_serializing_if = "is_not")]
     above: bool,
     #[serde(skip_serializing_if = "is_not")]
     meets: bool,
@@ -443,7 +441,6 @@ pub(super) fn of_rule(
         closed: families && rule.shared == graph::Shared::Closed,
         id_type: families.then(|| dialect.kind(purge.id_kind)),
         linked: families && (meets || !rule.hierarchy.is_empty()),
-        links: families && !rule.hierarchy.is_empty(),
         above: families
             && !rule.hierarchy.is_empty()
             && !rule.candidates.is_empty()

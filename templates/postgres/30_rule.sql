@@ -258,14 +258,24 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_met({{ rule.id_type }}[]) IS
 {%- endif %}
 
 -- {{ rule.name }}_members: rows of {{ rule.table_name }}, locked or not: whether they are final, and roots; when they ended{% if rule.zoned %}, in UTC{% endif %};
--- {% if rule.per %}the place of their {{ rule.per_name }} in p_scopes{% else %}they have no scope{% endif %}.
+-- {% if rule.per %}the place of their {{ rule.per_name }} in p_scopes{% else %}they have no scope{% endif %}{% if rule.links | length > 0 %}; then the links {% if rule.closed %}of{% else %}below{% endif %} them{% endif %}.
 {%- if rule.last %}
 -- They ended with the last of their rows of {{ rule.last.table_name }}, once each of these has a {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at their {{ rule.last.otherwise_name }}{% endif %}. Those rows
 -- are locked as well, and read behind the lock, so that none of them changes any more.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_members
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_members(p_ids {{ rule.id_type }}[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id {{ rule.id_type }}, final boolean, root boolean, ended timestamp, place bigint)
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_members(
+    p_ids    {{ rule.id_type }}[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   {{ rule.id_type }}[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper {{ rule.id_type }}[],
+    OUT o_lower {{ rule.id_type }}[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
@@ -273,13 +283,15 @@ AS $windrow$
 {%- if rule.last %}
 DECLARE
     v_ids {{ rule.key_type }}[] := p_ids;
+{%- endif %}
 BEGIN
+{%- if rule.last %}
     IF p_lock THEN
         v_ids := ARRAY(SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED);
         PERFORM FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE;
     END IF;
-    RETURN QUERY
-    SELECT m.id, m.final, m.root, coalesce(e.ended, m.ended){{ rule.in_utc }}, {% if rule.per %}s.place{% else %}NULL::bigint{% endif %}
+    SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
+    INTO o_ids, o_final, o_root, o_ended, o_place
     FROM (
         SELECT {{ rule.level_columns }}
         FROM {{ rule.table }} AS i
@@ -294,13 +306,11 @@ BEGIN
 {%- if rule.per %}
     LEFT JOIN unnest(p_scopes::{{ rule.scope_type }}[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope
 {%- endif %};
-END
 {%- else %}
-BEGIN
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended{{ rule.in_utc }}, {% if rule.per %}s.place{% else %}NULL::bigint{% endif %}
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended{{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT {{ rule.level_columns }}
             FROM {{ rule.table }} AS i
@@ -315,12 +325,33 @@ BEGIN
 {%- endif %};
 {%- endfor %}
     END IF;
-END
 {%- endif %}
+{%- if rule.links | length > 0 %}
+    -- Read after the rows were locked: a link that was committed before is seen.
+    SELECT array_agg(l.upper), array_agg(l.lower)
+    INTO o_upper, o_lower
+    FROM (
+{%- for link in rule.links %}
+        SELECT l.{{ link.parent }}{% if loop.first %}::{{ rule.id_type }} AS upper{% endif %}, l.{{ link.child }}{% if loop.first %}::{{ rule.id_type }} AS lower{% endif %}
+        FROM {{ link.table }} AS l
+        WHERE l.{{ link.parent }} = ANY (o_ids) AND l.{{ link.child }} IS NOT NULL
+{%- if rule.closed %}
+        UNION ALL
+        SELECT l.{{ link.parent }}, l.{{ link.child }}
+        FROM {{ link.table }} AS l
+        WHERE l.{{ link.child }} = ANY (o_ids) AND l.{{ link.parent }} IS NOT NULL
+{%- endif %}
+{%- if not loop.last %}
+        UNION ALL
+{%- endif %}
+{%- endfor %}
+    ) AS l;
+{%- endif %}
+END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_members
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_members({{ rule.id_type }}[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body @body@]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets.{% if rule.links | length > 0 %} o_upper, o_lower: both ends of the links {% if rule.closed %}of{% else %}below{% endif %} these rows.{% endif %} judge() calls it, level by level. [body @body@]';
 {%- if rule.links and rule.candidates and not rule.closed %}
 
 -- {{ rule.name }}_above: the rows right above some rows.
@@ -340,38 +371,6 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_above
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_above({{ rule.id_type }}[]) IS
     'The rows of which the given ones are parts. Reads only; row_of_key() asks whether a row is of a family of the rule. [body @body@]';
-{%- endif %}
-{%- if rule.links | length > 0 %}
-
--- {{ rule.name }}_links: both ends of the links {% if rule.closed %}of{% else %}below{% endif %} some rows.
---# create function {{ control }}.{{ rule.name }}_links
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_links(p_ids {{ rule.id_type }}[])
-RETURNS TABLE (upper {{ rule.id_type }}, lower {{ rule.id_type }})
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-{%- for link in rule.links %}
-    SELECT l.{{ link.parent }}::{{ rule.id_type }}, l.{{ link.child }}::{{ rule.id_type }}
-    FROM {{ link.table }} AS l
-    WHERE l.{{ link.parent }} = ANY (p_ids) AND l.{{ link.child }} IS NOT NULL
-{%- if rule.closed %}
-    UNION ALL
-    SELECT l.{{ link.parent }}::{{ rule.id_type }}, l.{{ link.child }}::{{ rule.id_type }}
-    FROM {{ link.table }} AS l
-    WHERE l.{{ link.child }} = ANY (p_ids) AND l.{{ link.parent }} IS NOT NULL
-{%- endif %}
-{%- if not loop.last %}
-    UNION ALL
-{%- endif %}
-{%- endfor %};
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_links
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_links({{ rule.id_type }}[]) IS
-    'Both ends of the links {% if rule.closed %}of{% else %}below{% endif %} some rows. Reads only; judge() calls it, level by level. [body @body@]';
 {%- endif %}
 {%- if rule.newest | length > 0 %}
 

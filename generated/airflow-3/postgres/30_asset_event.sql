@@ -94,16 +94,26 @@ COMMENT ON FUNCTION windrow_airflow_3.asset_event_kept(integer[]) IS
 
 -- asset_event_members: rows of asset_event, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_members(p_ids integer[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id integer, final boolean, root boolean, ended timestamp, place bigint)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_members(
+    p_ids    integer[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   integer[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper integer[],
+    OUT o_lower integer[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended AT TIME ZONE 'UTC', NULL::bigint
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root, i."timestamp" AS ended
             FROM "public"."asset_event" AS i
@@ -112,8 +122,8 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended AT TIME ZONE 'UTC', NULL::bigint
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::integer AS id, (i."asset_id" IS NOT NULL) IS TRUE AS final, true AS root, i."timestamp" AS ended
             FROM "public"."asset_event" AS i
@@ -123,7 +133,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_members(integer[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 158a02bed8ef]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body b466321fcf27]';
 
 -- asset_event_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_rows(p_members integer[])

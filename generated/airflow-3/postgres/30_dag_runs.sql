@@ -129,16 +129,26 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_runs_next(timestamptz, bigint, text, t
 
 -- dag_runs_members: rows of dag_run, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- the place of their dag_id in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(p_ids integer[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id integer, final boolean, root boolean, ended timestamp, place bigint)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(
+    p_ids    integer[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   integer[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper integer[],
+    OUT o_lower integer[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended AT TIME ZONE 'UTC', s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::integer AS id, (i."state" IN ('success', 'failed')) IS TRUE AS final, true AS root, coalesce(i."end_date", i."updated_at") AS ended, i."dag_id" AS scope
             FROM "public"."dag_run" AS i
@@ -148,8 +158,8 @@ BEGIN
         ) AS m
         LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended AT TIME ZONE 'UTC', s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::integer AS id, (i."state" IN ('success', 'failed')) IS TRUE AS final, true AS root, coalesce(i."end_date", i."updated_at") AS ended, i."dag_id" AS scope
             FROM "public"."dag_run" AS i
@@ -160,7 +170,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_members(integer[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body a97637df0641]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body b1298ea97a46]';
 
 -- dag_runs_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_newest(p_ids integer[], p_lock boolean)

@@ -117,16 +117,26 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_kept(uuid[]) IS
 
 -- dag_version_members: rows of dag_version, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_members(p_ids uuid[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id uuid, final boolean, root boolean, ended timestamp, place bigint)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_members(
+    p_ids    uuid[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   uuid[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper uuid[],
+    OUT o_lower uuid[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended AT TIME ZONE 'UTC', NULL::bigint
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::uuid AS id, (i."version_number" IS NOT NULL) IS TRUE AS final, true AS root, i."created_at" AS ended
             FROM "public"."dag_version" AS i
@@ -135,8 +145,8 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended AT TIME ZONE 'UTC', NULL::bigint
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended AT TIME ZONE 'UTC'), array_agg(NULL::bigint)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::uuid AS id, (i."version_number" IS NOT NULL) IS TRUE AS final, true AS root, i."created_at" AS ended
             FROM "public"."dag_version" AS i
@@ -146,7 +156,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_members(uuid[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body a2f79e151841]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body dd0bb6a0648f]';
 
 -- dag_version_newest: which of some rows are roots among the newest of their group, whose last one is locked where p_lock.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_newest(p_ids uuid[], p_lock boolean)

@@ -37,7 +37,6 @@ SELECT windrow_camunda7_end_time.register_rule(1, $windrow$
   "closed": true,
   "id_type": "text",
   "linked": true,
-  "links": true,
   "nested": true,
   "keeps": true
 }
@@ -102,7 +101,6 @@ SELECT windrow_camunda7_end_time.register_rule(3, $windrow$
   "closed": true,
   "id_type": "text",
   "linked": true,
-  "links": true,
   "nested": true,
   "keeps": true
 }

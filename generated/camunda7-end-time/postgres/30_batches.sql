@@ -232,16 +232,26 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.batches_kept(text[]) IS
 
 -- batches_members: rows of act_hi_batch, locked or not: whether they are final, and roots; when they ended;
 -- the place of their type_ in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_members(p_ids text[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id text, final boolean, root boolean, ended timestamp, place bigint)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_members(
+    p_ids    text[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   text[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper text[],
+    OUT o_lower text[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root, i."end_time_" AS ended, i."type_" AS scope
             FROM "public"."act_hi_batch" AS i
@@ -251,8 +261,8 @@ BEGIN
         ) AS m
         LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id_"::text AS id, (i."end_time_" IS NOT NULL) IS TRUE AS final, true AS root, i."end_time_" AS ended, i."type_" AS scope
             FROM "public"."act_hi_batch" AS i
@@ -263,7 +273,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_members(text[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 0a07a03d1f05]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body fc7395864084]';
 
 -- batches_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_rows(p_members text[])

@@ -111,16 +111,26 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_kept(text[]) IS
 
 -- cleanup_log_members: rows of act_hi_job_log, locked or not: whether they are final, and roots; when they ended;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_members(p_ids text[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id text, final boolean, root boolean, ended timestamp, place bigint)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_members(
+    p_ids    text[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   text[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper text[],
+    OUT o_lower text[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, NULL::bigint
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::bigint)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id_"::text AS id, (i."timestamp_" IS NOT NULL) IS TRUE AS final, (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root, i."timestamp_" AS ended
             FROM "public"."act_hi_job_log" AS i
@@ -129,8 +139,8 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS m;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, NULL::bigint
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(NULL::bigint)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id_"::text AS id, (i."timestamp_" IS NOT NULL) IS TRUE AS final, (i."job_def_type_" = 'history-cleanup' AND i."process_instance_id_" IS NULL) IS TRUE AS root, i."timestamp_" AS ended
             FROM "public"."act_hi_job_log" AS i
@@ -140,7 +150,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_members(text[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 458587f1b755]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 150ecdc26aa0]';
 
 -- cleanup_log_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_rows(p_members text[])

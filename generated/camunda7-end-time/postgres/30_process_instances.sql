@@ -372,17 +372,27 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_kept(text[]) IS
     'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; judge() calls it. [body b3037505066a]';
 
 -- process_instances_members: rows of act_hi_procinst, locked or not: whether they are final, and roots; when they ended;
--- the place of their proc_def_id_ in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_members(p_ids text[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id text, final boolean, root boolean, ended timestamp, place bigint)
+-- the place of their proc_def_id_ in p_scopes; then the links of them.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_members(
+    p_ids    text[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   text[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper text[],
+    OUT o_lower text[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id_"::text AS id, (i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE AS final, true AS root, i."end_time_" AS ended, i."proc_def_id_" AS scope
             FROM "public"."act_hi_procinst" AS i
@@ -392,8 +402,8 @@ BEGIN
         ) AS m
         LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id_"::text AS id, (i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE AS final, true AS root, i."end_time_" AS ended, i."proc_def_id_" AS scope
             FROM "public"."act_hi_procinst" AS i
@@ -401,31 +411,22 @@ BEGIN
         ) AS m
         LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     END IF;
+    -- Read after the rows were locked: a link that was committed before is seen.
+    SELECT array_agg(l.upper), array_agg(l.lower)
+    INTO o_upper, o_lower
+    FROM (
+        SELECT l."super_process_instance_id_"::text AS upper, l."id_"::text AS lower
+        FROM "public"."act_hi_procinst" AS l
+        WHERE l."super_process_instance_id_" = ANY (o_ids) AND l."id_" IS NOT NULL
+        UNION ALL
+        SELECT l."super_process_instance_id_", l."id_"
+        FROM "public"."act_hi_procinst" AS l
+        WHERE l."id_" = ANY (o_ids) AND l."super_process_instance_id_" IS NOT NULL
+    ) AS l;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_members(text[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body bbfeb49200e2]';
-
--- process_instances_links: both ends of the links of some rows.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_links(p_ids text[])
-RETURNS TABLE (upper text, lower text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT l."super_process_instance_id_"::text, l."id_"::text
-    FROM "public"."act_hi_procinst" AS l
-    WHERE l."super_process_instance_id_" = ANY (p_ids) AND l."id_" IS NOT NULL
-    UNION ALL
-    SELECT l."super_process_instance_id_"::text, l."id_"::text
-    FROM "public"."act_hi_procinst" AS l
-    WHERE l."id_" = ANY (p_ids) AND l."super_process_instance_id_" IS NOT NULL;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_links(text[]) IS
-    'Both ends of the links of some rows. Reads only; judge() calls it, level by level. [body 3902361b6e2a]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. o_upper, o_lower: both ends of the links of these rows. judge() calls it, level by level. [body a61f430ecb20]';
 
 -- process_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_rows(p_members text[])
@@ -1001,8 +1002,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body e8b0ebb95dc1]';
 SELECT windrow_camunda7_end_time.register_routines('30_process_instances.sql', ARRAY[
-    'process_instances_batch', 'process_instances_kept', 'process_instances_links', 'process_instances_members',
-    'process_instances_next', 'process_instances_rows', 'process_instances_scope', 'process_instances_undated',
-    'process_instances_unlisted'
+    'process_instances_batch', 'process_instances_kept', 'process_instances_members', 'process_instances_next',
+    'process_instances_rows', 'process_instances_scope', 'process_instances_undated', 'process_instances_unlisted'
 ]);
 RESET ROLE;

@@ -37,7 +37,6 @@ SELECT windrow_dolphinscheduler_3_2.register_rule(1, $windrow$
   "closed": true,
   "id_type": "bigint",
   "linked": true,
-  "links": true,
   "report_preview": [
     {"name": "candidateFamilyCount", "figure": "families"},
     {"name": "candidateWorkflowInstanceCount", "figure": "table", "table": "t_ds_process_instance"},

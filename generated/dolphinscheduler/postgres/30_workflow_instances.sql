@@ -67,17 +67,27 @@ COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_next(timestamptz
     'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; judge() decides. [body 96d612e86e06]';
 
 -- workflow_instances_members: rows of t_ds_workflow_instance, locked or not: whether they are final, and roots; when they ended;
--- the place of their project_code in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_members(p_ids bigint[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id bigint, final boolean, root boolean, ended timestamp, place bigint)
+-- the place of their project_code in p_scopes; then the links of them.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_members(
+    p_ids    bigint[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   bigint[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper bigint[],
+    OUT o_lower bigint[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_workflow" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
             FROM "public"."t_ds_workflow_instance" AS i
@@ -87,8 +97,8 @@ BEGIN
         ) AS m
         LEFT JOIN unnest(p_scopes::bigint[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::bigint AS id, (i."state" IN (3, 5, 6, 7)) IS TRUE AS final, (i."is_sub_workflow" = 0) IS TRUE AS root, i."end_time" AS ended, i."project_code" AS scope
             FROM "public"."t_ds_workflow_instance" AS i
@@ -96,39 +106,30 @@ BEGIN
         ) AS m
         LEFT JOIN unnest(p_scopes::bigint[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     END IF;
+    -- Read after the rows were locked: a link that was committed before is seen.
+    SELECT array_agg(l.upper), array_agg(l.lower)
+    INTO o_upper, o_lower
+    FROM (
+        SELECT l."parent_workflow_instance_id"::bigint AS upper, l."workflow_instance_id"::bigint AS lower
+        FROM "public"."t_ds_relation_workflow_instance" AS l
+        WHERE l."parent_workflow_instance_id" = ANY (o_ids) AND l."workflow_instance_id" IS NOT NULL
+        UNION ALL
+        SELECT l."parent_workflow_instance_id", l."workflow_instance_id"
+        FROM "public"."t_ds_relation_workflow_instance" AS l
+        WHERE l."workflow_instance_id" = ANY (o_ids) AND l."parent_workflow_instance_id" IS NOT NULL
+        UNION ALL
+        SELECT l."parent_workflow_instance_id", l."sub_workflow_instance_id"
+        FROM "public"."t_ds_relation_sub_workflow" AS l
+        WHERE l."parent_workflow_instance_id" = ANY (o_ids) AND l."sub_workflow_instance_id" IS NOT NULL
+        UNION ALL
+        SELECT l."parent_workflow_instance_id", l."sub_workflow_instance_id"
+        FROM "public"."t_ds_relation_sub_workflow" AS l
+        WHERE l."sub_workflow_instance_id" = ANY (o_ids) AND l."parent_workflow_instance_id" IS NOT NULL
+    ) AS l;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_members(bigint[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 9111bab59a84]';
-
--- workflow_instances_links: both ends of the links of some rows.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_links(p_ids bigint[])
-RETURNS TABLE (upper bigint, lower bigint)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT l."parent_workflow_instance_id"::bigint, l."workflow_instance_id"::bigint
-    FROM "public"."t_ds_relation_workflow_instance" AS l
-    WHERE l."parent_workflow_instance_id" = ANY (p_ids) AND l."workflow_instance_id" IS NOT NULL
-    UNION ALL
-    SELECT l."parent_workflow_instance_id"::bigint, l."workflow_instance_id"::bigint
-    FROM "public"."t_ds_relation_workflow_instance" AS l
-    WHERE l."workflow_instance_id" = ANY (p_ids) AND l."parent_workflow_instance_id" IS NOT NULL
-    UNION ALL
-    SELECT l."parent_workflow_instance_id"::bigint, l."sub_workflow_instance_id"::bigint
-    FROM "public"."t_ds_relation_sub_workflow" AS l
-    WHERE l."parent_workflow_instance_id" = ANY (p_ids) AND l."sub_workflow_instance_id" IS NOT NULL
-    UNION ALL
-    SELECT l."parent_workflow_instance_id"::bigint, l."sub_workflow_instance_id"::bigint
-    FROM "public"."t_ds_relation_sub_workflow" AS l
-    WHERE l."sub_workflow_instance_id" = ANY (p_ids) AND l."parent_workflow_instance_id" IS NOT NULL;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_links(bigint[]) IS
-    'Both ends of the links of some rows. Reads only; judge() calls it, level by level. [body 89e2305eaefe]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. o_upper, o_lower: both ends of the links of these rows. judge() calls it, level by level. [body 54c4d2b22423]';
 
 -- workflow_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_rows(p_members bigint[])
@@ -518,8 +519,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body b990fc87f6ff]';
 SELECT windrow_dolphinscheduler.register_routines('30_workflow_instances.sql', ARRAY[
-    'workflow_instances_batch', 'workflow_instances_links', 'workflow_instances_members', 'workflow_instances_next',
-    'workflow_instances_rows', 'workflow_instances_scope', 'workflow_instances_undated',
-    'workflow_instances_unlisted'
+    'workflow_instances_batch', 'workflow_instances_members', 'workflow_instances_next', 'workflow_instances_rows',
+    'workflow_instances_scope', 'workflow_instances_undated', 'workflow_instances_unlisted'
 ]);
 RESET ROLE;

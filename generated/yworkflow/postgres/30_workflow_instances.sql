@@ -67,16 +67,26 @@ COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_next(timestamptz, bigin
 
 -- workflow_instances_members: rows of workflow_instance, locked or not: whether they are final, and roots; when they ended;
 -- the place of their workflow_definition_id in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_members(p_ids integer[], p_lock boolean, p_scopes text[])
-RETURNS TABLE (id integer, final boolean, root boolean, ended timestamp, place bigint)
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_members(
+    p_ids    integer[],
+    p_lock   boolean,
+    p_scopes text[],
+    OUT o_ids   integer[],
+    OUT o_final boolean[],
+    OUT o_root  boolean[],
+    OUT o_ended timestamp[],
+    OUT o_place bigint[],
+    OUT o_upper integer[],
+    OUT o_lower integer[]
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::integer AS id, (i."status" IN ('KILLED', 'COMPLETED')) IS TRUE AS final, true AS root, i."updated_at" AS ended, i."workflow_definition_id" AS scope
             FROM "public"."workflow_instance" AS i
@@ -86,8 +96,8 @@ BEGIN
         ) AS m
         LEFT JOIN unnest(p_scopes::text[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope;
     ELSE
-        RETURN QUERY
-        SELECT m.id, m.final, m.root, m.ended, s.place
+        SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(s.place)
+        INTO o_ids, o_final, o_root, o_ended, o_place
         FROM (
             SELECT i."id"::integer AS id, (i."status" IN ('KILLED', 'COMPLETED')) IS TRUE AS final, true AS root, i."updated_at" AS ended, i."workflow_definition_id" AS scope
             FROM "public"."workflow_instance" AS i
@@ -98,7 +108,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_members(integer[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 26b06b3e9387]';
+    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 091c9d110622]';
 
 -- workflow_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_rows(p_members integer[])

@@ -133,8 +133,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "downwards-only",
         what: "a member that another family shares does not lead to that family",
         postgres: &[edit(
-            "WHERE l.\"workflow_instance_id\" = ANY (p_ids) AND",
-            "WHERE false AND l.\"workflow_instance_id\" = ANY (p_ids) AND",
+            "WHERE l.\"workflow_instance_id\" = ANY (o_ids) AND",
+            "WHERE false AND l.\"workflow_instance_id\" = ANY (o_ids) AND",
         )],
         mysql: &[edit(
             "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS l ON l.`workflow_instance_id` = m.id",

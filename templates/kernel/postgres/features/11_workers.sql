@@ -205,7 +205,7 @@ BEGIN
         INTO v_roots, v_times
         FROM next_roots(
             v_rule, p_run.as_of, seconds(p_run.options ->> 'retention'), p_run.options ->> 'scope',
-            v_sweep.cursor_time, v_sweep.cursor_key, least(4 * p_take, families_left(p_run, p_progress)), p_progress.gone
+            v_sweep.cursor_time, v_sweep.cursor_key, least(4 * p_take, families_left(p_run, p_progress)), p_progress.gone, false
         ) AS n;
     END IF;
     IF v_roots IS NULL THEN

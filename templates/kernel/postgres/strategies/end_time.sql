@@ -1,11 +1,11 @@
--- Rules by the end of families. Their verbs: scope, next, members, batch, rows, undated; and where the document says so, links,
--- met, kept, newest, unlisted. Times and keys of the application travel as text, but for those of a batch.
+-- Rules by the end of families. Their verbs: scope, next, members, batch, rows, undated; and where the document says so, met,
+-- kept, newest, unlisted. Times and keys of the application travel as text, but for those of a batch.
 
 -- judge: expands the given roots to their families and decides, row by row under lock, which may go. A member is a row of the
 -- root table; links to ids without a row are not followed. Of the rule it asks, level by level: members (the rows of some ids,
--- locked in the order of their keys, so that two batches cannot deadlock: final, root, ended, and the place of their scope in
--- p_scopes), links (both ends of the links of some ids), and where the document says so, met (members that share a row), kept
--- (those that a row of another table keeps) and newest (roots that stay whatever their age).
+-- locked in the order of their keys, so that two batches cannot deadlock: final, root, ended, the place of their scope in
+-- p_scopes; and, read behind the locks, both ends of their links), and where the document says so, met (members that share a
+-- row), kept (those that a row of another table keeps) and newest (roots that stay whatever their age).
 -- Closed: the rows on both ends of a link go together or not at all, so that members are collected in both directions. Else a
 -- root's own descendants decide, whoever else links to them.
 --# create function judge
@@ -42,11 +42,7 @@ DECLARE
     v_meets   constant boolean := coalesce((v_says -> 'meets')::boolean, false);
     -- A purge of a root takes the roots below it with it.
     v_nested  constant boolean := coalesce((v_says -> 'nested')::boolean, false);
-    v_members constant text := format(
-        'SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended), array_agg(m.place) FROM %s($1, $2, $3) AS m',
-        routine_of(p_rule, 'members')
-    );
-    v_links   text;
+    v_members constant text := format('SELECT m.* FROM %s($1, $2, $3) AS m', routine_of(p_rule, 'members'));
     v_met     text;
     -- The policies, one element per scope.
     v_scopes    text[];
@@ -58,12 +54,13 @@ DECLARE
     v_level  p_roots%TYPE := p_roots;  -- ids of the present level of the expansion
     v_seen   p_roots%TYPE := p_gone;  -- ids of all levels so far
     v_first  integer;  -- how many members the first level has
+    v_beside p_roots%TYPE := v_none;  -- ids of further levels that no link from above led to
     v_there  p_roots%TYPE;
     v_locked p_roots%TYPE := v_none;  -- rows that another session holds
     v_held   p_roots%TYPE;
     v_kept   p_roots%TYPE := v_none;  -- rows that a row of another table keeps
     v_newest p_roots%TYPE := v_none;  -- roots that are among the newest of their group
-    v_doubt  p_roots%TYPE := v_none;  -- rows that something may speak against
+    v_doubt  p_roots%TYPE;  -- rows that something may speak against
     v_bad    p_roots%TYPE;  -- roots with a fault below them, and the fault's rank in v_reasons
     v_rank   integer[];
     v_go     p_roots%TYPE;  -- rows in doubt that go all the same
@@ -73,8 +70,9 @@ DECLARE
     v_final  boolean[] := '{}';
     v_root   boolean[] := '{}';
     v_ended  timestamp[] := '{}';
-    v_cutoff timestamp[] := '{}';  -- what a root must have ended before; none for other rows
-    v_record boolean[] := '{}';
+    v_place  bigint[] := '{}';  -- of their scope in v_scopes
+    v_cutoff timestamp[];  -- what a root must have ended before; none for other rows
+    v_record boolean[];
     -- The links so far, and members that share a row, each with each.
     v_upper  p_roots%TYPE := v_none;
     v_lower  p_roots%TYPE := v_none;
@@ -86,9 +84,6 @@ DECLARE
     n_root   boolean[];
     n_ended  timestamp[];
     n_place  bigint[];
-    n_cutoff timestamp[];
-    n_record boolean[];
-    n_doubt  p_roots%TYPE;
     n_upper  p_roots%TYPE;
     n_lower  p_roots%TYPE;
     n_one    p_roots%TYPE;
@@ -114,18 +109,15 @@ BEGIN
     )
     INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
     USING p_as_of, p_retention, p_scope, p_rule;
-    IF v_says ? 'links' THEN
-        v_links := format('SELECT array_agg(l.upper), array_agg(l.lower) FROM %s($1) AS l', routine_of(p_rule, 'links'));
-    END IF;
     IF v_meets THEN
         v_met := format('SELECT array_agg(s.id), array_agg(s.other) FROM %s($1) AS s', routine_of(p_rule, 'met'));
     END IF;
 
     WHILE cardinality(v_level) > 0 LOOP
-        -- The rows of this level. What another session holds is left to it.
-        EXECUTE v_members INTO n_id, n_final, n_root, n_ended, n_place USING v_level, p_lock, v_scopes;
+        -- The rows of this level, and their links. What another session holds is left to it.
+        EXECUTE v_members INTO n_id, n_final, n_root, n_ended, n_place, n_upper, n_lower USING v_level, p_lock, v_scopes;
         IF p_lock AND cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
-            EXECUTE format('SELECT array_agg(m.id) FROM %s($1, false, $2) AS m', routine_of(p_rule, 'members')) INTO v_there USING v_level, v_scopes;
+            EXECUTE v_members INTO v_there USING v_level, false, v_scopes;
             v_locked := v_locked || ARRAY(
                 SELECT t.id FROM unnest(v_there) AS t(id)
                 EXCEPT
@@ -133,39 +125,14 @@ BEGIN
             );
         END IF;
         EXIT WHEN n_id IS NULL;
-        SELECT
-            array_agg(coalesce(p.artifacts, true) ORDER BY m.position),
-            array_agg(CASE
-                WHEN NOT m.root THEN NULL
-                WHEN NOT p_purge THEN coalesce(p.cutoff, v_default)
-                WHEN m.id = ANY (p_roots) OR v_nested AND CASE WHEN v_closed THEN NOT m.id = ANY (n_doubt) ELSE v_first IS NOT NULL END THEN 'infinity'::timestamp
-            END ORDER BY m.position)
-        INTO n_record, n_cutoff
-        FROM unnest(n_id, n_root, n_place) WITH ORDINALITY AS m(id, root, place, position)
-        LEFT JOIN unnest(v_cutoffs, v_recording) WITH ORDINALITY AS p(cutoff, artifacts, place) ON p.place = m.place;
-        -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
-        v_doubt := v_doubt || ARRAY(
-            SELECT m.id
-            FROM unnest(n_id, n_final, n_root, n_ended, n_cutoff) AS m(id, final, root, ended, cutoff)
-            WHERE NOT m.final
-               OR m.ended IS NULL
-               OR m.ended >= v_least
-               OR (m.root AND (m.cutoff IS NULL OR m.ended >= m.cutoff))
-               OR (NOT m.root AND v_first IS NULL)
-        );
         v_first := coalesce(v_first, cardinality(n_id));
         v_id := v_id || n_id;
         v_final := v_final || n_final;
         v_root := v_root || n_root;
         v_ended := v_ended || n_ended;
-        v_cutoff := v_cutoff || n_cutoff;
-        v_record := v_record || n_record;
+        v_place := v_place || n_place;
         EXIT WHEN NOT v_linked;
 
-        -- Read after the rows were locked: a link that was committed before is seen.
-        IF v_links IS NOT NULL THEN
-            EXECUTE v_links INTO n_upper, n_lower USING n_id;
-        END IF;
         IF v_meets THEN
             EXECUTE v_met INTO n_one, n_other USING n_id;
         END IF;
@@ -177,8 +144,8 @@ BEGIN
         v_seen := v_seen || v_level;
         IF v_closed THEN
             -- A row that was not found from above may belong to a family that is not in this batch.
-            SELECT coalesce(array_agg(f.id), v_none), coalesce(array_agg(f.id) FILTER (WHERE NOT f.below), v_none)
-            INTO v_level, n_doubt
+            SELECT coalesce(array_agg(f.id), v_none), v_beside || coalesce(array_agg(f.id) FILTER (WHERE NOT f.below), v_none)
+            INTO v_level, v_beside
             FROM (
                 SELECT l.id, bool_or(l.below) AS below
                 FROM (
@@ -191,12 +158,31 @@ BEGIN
                 WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
                 GROUP BY l.id
             ) AS f;
-            v_doubt := v_doubt || n_doubt;
         ELSE
             v_level := ARRAY(SELECT DISTINCT d.id FROM unnest(n_lower) AS d(id) WHERE d.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id)));
         END IF;
     END LOOP;
 
+    SELECT
+        array_agg(coalesce(p.artifacts, true) ORDER BY m.position),
+        array_agg(CASE
+            WHEN NOT m.root THEN NULL
+            WHEN NOT p_purge THEN coalesce(p.cutoff, v_default)
+            WHEN m.position <= v_first OR v_nested AND NOT m.id = ANY (v_beside) THEN 'infinity'::timestamp
+        END ORDER BY m.position)
+    INTO v_record, v_cutoff
+    FROM unnest(v_id, v_root, v_place) WITH ORDINALITY AS m(id, root, place, position)
+    LEFT JOIN unnest(v_cutoffs, v_recording) WITH ORDINALITY AS p(cutoff, artifacts, place) ON p.place = m.place;
+    -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
+    v_doubt := v_beside || ARRAY(
+        SELECT m.id
+        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff) WITH ORDINALITY AS m(id, final, root, ended, cutoff, position)
+        WHERE NOT m.final
+           OR m.ended IS NULL
+           OR m.ended >= v_least
+           OR (m.root AND (m.cutoff IS NULL OR m.ended >= m.cutoff))
+           OR (NOT m.root AND m.position <= v_first)
+    );
     -- The type of the keys reads what a hold names.
     v_held := ARRAY(
         SELECT h.key
@@ -381,7 +367,8 @@ $windrow$;
 COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, boolean, anyarray) IS
     'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that stays. p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons.';
 
--- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and their ends.
+-- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and for a preview
+-- their ends.
 -- What a dry run has already counted is still there, but no longer a root to look at.
 --# create function next_roots
 CREATE OR REPLACE FUNCTION next_roots(
@@ -393,6 +380,7 @@ CREATE OR REPLACE FUNCTION next_roots(
     p_key       text,
     p_take      bigint,
     p_gone      text[],
+    p_ends      boolean,
     OUT o_roots text[],
     OUT o_times text[],
     OUT o_ends  text[],
@@ -409,10 +397,9 @@ BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
     EXECUTE format(
         'SELECT
-            array_agg(n.root::text ORDER BY n.%1$I, n.root),
-            array_agg(n.%1$I::text ORDER BY n.%1$I, n.root),
-            array_agg(to_json(n.ended)::text ORDER BY n.%1$I, n.root),
-            jsonb_agg(n.root ORDER BY n.%1$I, n.root)
+            array_agg(n.root::text),
+            array_agg(n.%1$I::text),
+            %5$s
         FROM (
             SELECT g.*
             FROM %2$s($1, $2, $3, %3$L, %4$L, $4 + cardinality($5)) AS g
@@ -420,15 +407,16 @@ BEGIN
             ORDER BY g.%1$I, g.root
             LIMIT $4
         ) AS n',
-        v_rule.document ->> 'along', routine_of(p_rule, 'next'), coalesce(p_time, '-infinity'), coalesce(p_key, v_rule.document ->> 'first_key')
+        v_rule.document ->> 'along', routine_of(p_rule, 'next'), coalesce(p_time, '-infinity'), coalesce(p_key, v_rule.document ->> 'first_key'),
+        CASE WHEN p_ends THEN 'array_agg(to_json(n.ended)::text), jsonb_agg(n.root)' ELSE 'NULL, NULL' END
     )
     INTO o_roots, o_times, o_ends, o_keys
     USING p_as_of, p_retention, p_scope, p_take, p_gone;
 END
 $windrow$;
 --# comment on function next_roots
-COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[]) IS
-    'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, times of the search, ends and keys as JSON has them; NULL where none is left. Reads only.';
+COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[], boolean) IS
+    'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, times of the search, and with p_ends ends and keys as JSON has them; NULL where none is left. Reads only.';
 
 -- end_time_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to a single family, which is recorded and passed over. While the search goes on, a half that
@@ -482,7 +470,7 @@ BEGIN
         INTO v_roots, v_times
         FROM next_roots(
             p_rule, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope',
-            v_progress.cursor_time, v_progress.cursor_key, v_take, v_progress.gone
+            v_progress.cursor_time, v_progress.cursor_key, v_take, v_progress.gone, false
         ) AS n;
         IF v_roots IS NULL THEN
             RETURN 'nothing left';
@@ -492,12 +480,12 @@ BEGIN
 
     BEGIN
         EXECUTE format(
-            'SELECT b.o_families, b.o_members::text[] AS o_members, b.o_rows, b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
+            'SELECT b.o_families, CASE WHEN $5 THEN b.o_members::text[] END AS o_members, b.o_rows, b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
             FROM %s($1, %L, $2, $3, $4, false, %L) AS b',
             routine_of(p_rule, 'batch'), v_roots, v_progress.gone
         )
         INTO v_batch
-        USING p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope';
+        USING p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope', v_run.dry_run OR v_shared;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
@@ -608,7 +596,7 @@ BEGIN
     END IF;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
-        SELECT * INTO v_next FROM next_roots(p_rule, p_as_of, v_retention, v_scope, v_time, v_key, greatest(least(v_size, v_limit - v_families), 1), v_gone);
+        SELECT * INTO v_next FROM next_roots(p_rule, p_as_of, v_retention, v_scope, v_time, v_key, greatest(least(v_size, v_limit - v_families), 1), v_gone, true);
         EXIT WHEN v_next.o_roots IS NULL;
         IF v_families >= v_limit THEN
             v_more := true;
@@ -660,7 +648,7 @@ AS $windrow$
 DECLARE
     v_is_root boolean;
 BEGIN
-    EXECUTE format('SELECT m.root FROM %s(%L, false, %L) AS m', routine_of(p_rule, 'members'), ARRAY[p_key], '{}') INTO v_is_root;
+    EXECUTE format('SELECT m.o_root[1] FROM %s(%L, false, %L) AS m', routine_of(p_rule, 'members'), ARRAY[p_key], '{}') INTO v_is_root;
     IF v_is_root IS NOT TRUE THEN
         o_skipped := 'NOT_A_ROOT';
         RETURN;
@@ -689,7 +677,7 @@ DECLARE
     v_age  double precision;
 BEGIN
     EXECUTE format(
-        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.ended) FROM %s(%L, false, %L) AS m WHERE isfinite(m.ended)',
+        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.o_ended[1]) FROM %s(%L, false, %L) AS m WHERE isfinite(m.o_ended[1])',
         routine_of(p_rule, 'members'), ARRAY[p_key], '{}'
     )
     INTO v_age
@@ -718,13 +706,16 @@ DECLARE
 BEGIN
     SELECT CASE
         WHEN r.document ? 'above' THEN format('SELECT a.id FROM unnest(%s(%%1$L)) AS a(id)', routine_of(p_rule, 'above'))
-        WHEN r.document ? 'links' THEN format('SELECT l.upper FROM %s(%%1$L) AS l WHERE l.lower = ANY (%%1$L)', routine_of(p_rule, 'links'))
+        WHEN r.document ? 'linked' THEN format(
+            'SELECT l.upper FROM %s(%%1$L, false, ''{}'') AS m, unnest(m.o_upper, m.o_lower) AS l(upper, lower) WHERE l.lower = ANY (%%1$L)',
+            v_members
+        )
     END
     INTO v_above
     FROM rule AS r
     WHERE r.rule = p_rule;
     LOOP
-        EXECUTE format('SELECT coalesce(bool_or(m.root), false) FROM %s(%L, false, %L) AS m', v_members, v_level, '{}') INTO v_found;
+        EXECUTE format('SELECT coalesce(true = ANY (m.o_root), false) FROM %s(%L, false, %L) AS m', v_members, v_level, '{}') INTO v_found;
         v_seen := v_seen || v_level;
         EXIT WHEN v_found OR v_above IS NULL OR v_level = '{}' OR NOT p_there;
         EXECUTE format('SELECT ARRAY(SELECT DISTINCT n.id::text FROM (%s) AS n(id) WHERE n.id::text <> ALL ($1))', format(v_above, v_level))

@@ -1,6 +1,6 @@
 //! Rows that a batch leaves to a foreign key, which deletes them with what they name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -41,6 +41,25 @@ pub(super) fn view(
             .text(&dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name)),
         columns: columns(edge, dialect),
     })
+}
+
+/// The tables that may be left to foreign keys, each with the one that these name.
+pub(super) fn documents<'a>(
+    graph: &'a Graph,
+    purge: &'a Purge,
+    dialect: Dialect,
+) -> BTreeMap<&'a str, &'a str> {
+    let rule = &graph.rules[purge.rule];
+    let left = purge
+        .steps
+        .iter()
+        .filter(|step| view(graph, rule, step, dialect).is_some());
+    left.flat_map(|step| step.edges.iter().map(move |edge| (step.table, edge.parent)))
+        .map(|(child, parent)| {
+            let name = |id: TableId| graph.table(id).name.as_str();
+            (name(child), name(parent))
+        })
+        .collect()
 }
 
 fn columns(edge: &Edge, dialect: Dialect) -> String {

@@ -13,9 +13,9 @@ use super::rule_view::{by_end, nested, time_name};
 use super::settings::SettingView;
 use super::single::SingleView;
 use super::spec_view::{counted, updates};
-use super::{acting, archive, keeps, newest, orphan_guard, stamp, timed};
+use super::{acting, archive, cascade, keeps, newest, orphan_guard, stamp, timed};
 use crate::dialect::Dialect;
-use crate::graph::{self, Figure, Graph, Rule, Single, TableId, Unit};
+use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
 
 /// What stands in the registry of an installation about the whole of it.
@@ -174,11 +174,12 @@ struct RuleDocument<'a> {
     /// What one transaction of a rule by time takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
-    /// Of a rule by time: whether its rows are of one table, and only a hold keeps one; and what is held by itself.
+    /// Of a rule by time: whether its rows are of one table, and only a hold keeps one; and what has
+    /// removal times to set: its families, and what is held by itself.
     #[serde(skip_serializing_if = "is_not")]
     plain: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    others: Vec<Other<'a>>,
+    stamps: Vec<stamp::StampDocument<'a>>,
     /// Of a rule by the end of families: the time by which roots are searched, the least key, whether only scopes with a
     /// policy are cleaned, and whether a family is all that hangs together.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +206,9 @@ struct RuleDocument<'a> {
     keeps: bool,
     #[serde(skip_serializing_if = "is_not")]
     newest: bool,
+    /// The tables whose rows may be left to foreign keys, each with the one that these name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cascades: BTreeMap<&'a str, &'a str>,
     /// Of a rule of single rows: its passes by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
@@ -213,14 +217,6 @@ struct RuleDocument<'a> {
     report_preview: Vec<Field<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     report_run: Vec<Field<'a>>,
-}
-
-/// What belongs to no family of a rule by time, and is held by itself.
-#[derive(Serialize)]
-struct Other<'a> {
-    of: &'a str,
-    root: &'a str,
-    key: Vec<String>,
 }
 
 /// A field that the spec wants in a report, under a name of its own.
@@ -400,7 +396,7 @@ pub(super) fn of_rule(
         rule: &rule.name,
         strategy: strategy(rule),
         root: &graph.table(rule.root).name,
-        key: key(graph, rule.root, dialect),
+        key: key(graph.table(rule.root), dialect),
         tables: purge
             .steps
             .iter()
@@ -427,7 +423,7 @@ pub(super) fn of_rule(
             Unit::Window => "window",
         }),
         plain,
-        others: timed.map_or_else(Vec::new, |timed| others(graph, timed, dialect)),
+        stamps: stamp::documents(graph, rule, dialect),
         along: families.then_some(if rule.last.is_some() {
             "started"
         } else {
@@ -449,6 +445,7 @@ pub(super) fn of_rule(
         nested: families && nested(rule),
         keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
+        cascades: cascade::documents(graph, purge, dialect),
         passes: single.map_or_else(Vec::new, SingleView::passes),
         report_preview: report(graph::Document::Preview),
         report_run: report(graph::Document::Run),
@@ -457,22 +454,10 @@ pub(super) fn of_rule(
 }
 
 /// The columns of a key, with their types.
-fn key(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<String> {
-    let key = graph.table(table).key.iter();
+pub(super) fn key(table: &graph::Table, dialect: Dialect) -> Vec<String> {
+    let key = table.key.iter();
     key.map(|column| format!("{} {}", column.name, dialect.kind(column.kind)))
         .collect()
-}
-
-/// What belongs to no family of a rule by time, and is held by itself.
-fn others<'a>(graph: &'a Graph, timed: &'a graph::Timed, dialect: Dialect) -> Vec<Other<'a>> {
-    let other = |stamp: &'a graph::Stamp| {
-        Some(Other {
-            of: stamp.of.as_deref()?,
-            root: &graph.table(stamp.root).name,
-            key: key(graph, stamp.root, dialect),
-        })
-    };
-    timed.stamps.iter().filter_map(other).collect()
 }
 
 /// The columns that name files, each once.

@@ -112,9 +112,8 @@ pub(super) fn between(
 /// What holds the keys of the members: variables on PostgreSQL, a work table elsewhere.
 pub(super) fn members(rule: &Rule, dialect: Dialect) -> EdgeView {
     let (keys, keys_of_rows) = match (dialect, &rule.single) {
-        (Dialect::Postgres, None) => ("o_members", "p_members"),
         // They are handed to the function that deletes what belongs to them.
-        (Dialect::Postgres, Some(_)) => ("p_members", "p_members"),
+        (Dialect::Postgres, _) => ("p_members", "p_members"),
         (Dialect::Mysql | Dialect::Mariadb, None) => ("work_member", "work_gone"),
         (Dialect::Mysql | Dialect::Mariadb, Some(_)) => ("work_member", "work_taken"),
     };

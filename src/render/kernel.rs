@@ -227,17 +227,36 @@ const WORKERS: &[KernelFile] = &[KernelFile {
     prologue: Prologue::Owner,
 }];
 
+/// What setting removal times anew needs besides.
+const STAMP: &[KernelFile] = &[
+    KernelFile {
+        name: "43_stamp.sql",
+        purpose: "setting removal times anew, on demand",
+        source: "postgres/features/43_stamp.sql",
+        bare: include_str!("../../templates/kernel/postgres/features/43_stamp.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "43_stamp_calls.sql",
+        purpose: "stamp: what commits",
+        source: "postgres/features/43_stamp_calls.sql",
+        bare: include_str!("../../templates/kernel/postgres/features/43_stamp_calls.sql"),
+        prologue: Prologue::Commits,
+    },
+];
+
 /// Those that an installation needs.
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
     if dialect != Dialect::Postgres {
         return Vec::new();
     }
-    let modules: [(bool, &[KernelFile]); 5] = [
+    let modules: [(bool, &[KernelFile]); 6] = [
         (true, CORE),
         (graph.rules.iter().any(super::rule_view::by_end), END_TIME),
         (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
         (graph.rules.iter().any(|rule| rule.single.is_some()), SINGLE),
         (graph.workers > 1, WORKERS),
+        (!super::stamp::names(graph).is_empty(), STAMP),
     ];
     let used = modules.into_iter().filter(|(used, _)| *used);
     used.flat_map(|(_, files)| files).collect()
@@ -371,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_kernel_has_no_holes() {
-        let files = [CORE, END_TIME, TIMED, SINGLE, WORKERS].concat();
+        let files = [CORE, END_TIME, TIMED, SINGLE, WORKERS, STAMP].concat();
         let texts = files.iter().map(|file| (file.name, file.bare));
         let parts = PARTS.iter().map(|(name, _, text)| (*name, *text));
         for (name, text) in texts.chain(parts) {

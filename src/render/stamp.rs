@@ -136,6 +136,54 @@ fn named(rule: &Rule, stamp: &Stamp, separator: &str) -> String {
     }
 }
 
+/// What the kernel knows of what has removal times to set.
+#[derive(Serialize)]
+pub(super) struct StampDocument<'a> {
+    /// What it is besides the families of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of: Option<&'a str>,
+    /// Its table, and the columns of the key of that, with their types.
+    root: &'a str,
+    key: Vec<String>,
+    /// Before all keys.
+    first_key: String,
+    /// The tables whose rows are set, in that order.
+    tables: Vec<&'a str>,
+}
+
+/// The same of all that a rule has.
+pub(super) fn documents<'a>(
+    graph: &'a Graph,
+    rule: &'a Rule,
+    dialect: Dialect,
+) -> Vec<StampDocument<'a>> {
+    let timed = rule.timed.iter();
+    let stamps = timed.flat_map(|timed| timed.stamps.iter().map(move |stamp| (timed, stamp)));
+    let document = |(timed, stamp): (&'a Timed, &'a Stamp)| {
+        let finder = Finder {
+            graph,
+            timed,
+            stamp,
+            dialect,
+        };
+        let table = graph.table(stamp.root);
+        let members = finder.members().into_iter();
+        let stamped = members.filter(|member| finder.step(member).is_some());
+        StampDocument {
+            of: stamp.of.as_deref(),
+            root: &table.name,
+            key: super::document::key(table, dialect),
+            first_key: least_key(dialect, table.key[0].kind)
+                .trim_matches('\'')
+                .to_owned(),
+            tables: stamped
+                .map(|member| graph.table(member.table).name.as_str())
+                .collect(),
+        }
+    };
+    stamps.map(document).collect()
+}
+
 /// Everything whose removal times can be set anew, rule by rule.
 pub(super) fn views(graph: &Graph, rules: &[RuleView], dialect: Dialect) -> Vec<StampView> {
     let rules = graph.rules.iter().zip(rules);

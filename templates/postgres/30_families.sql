@@ -10,13 +10,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
     OUT o_last  {{ rule.time_type }}
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
@@ -51,13 +46,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_judge(
     OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_held {{ rule.key_type }}[];
@@ -188,10 +178,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_families(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -278,10 +265,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_families_count(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE

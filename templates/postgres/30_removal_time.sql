@@ -22,12 +22,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_window(
     OUT o_to   {{ rule.time_type }}
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 {%- if rule.timed.several %}
 DECLARE
@@ -113,13 +109,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_held {{ rule.key_type }}[];
@@ -326,10 +317,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -451,10 +439,7 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -506,8 +491,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_count({{ rule.time_type }}, {{
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
 RETURNS {{ rule.key_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT DISTINCT {{ rule.timed.family_of_root }}
@@ -531,9 +515,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_due(p_from {{ rule.time_type }}, p_as_of timestamptz, p_limit bigint)
 RETURNS TABLE (ended {{ rule.time_type }})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -590,8 +572,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_other(text) IS
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 {%- for member in rule.timed.members %}
     SELECT
@@ -622,8 +603,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_strays() IS
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_in_window(p_from {{ rule.time_type }}, p_to {{ rule.time_type }})
 RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT DISTINCT ({{ rule.timed.family_of_root }})::text AS key
@@ -644,9 +624,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_in_window({{ rule.time_type }}
 --# create function {{ control }}.{{ rule.name }}_named
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 DECLARE
     v_key      {{ rule.key_type }} := p_key::{{ rule.key_type }};

@@ -93,19 +93,12 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, tex
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_next
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time {{ rule.time_type }},
-    p_after_key  {{ rule.key_type }},
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time {{ rule.time_type }}, p_after_key {{ rule.key_type }}, p_limit bigint
 )
 RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }}{% if rule.last %}, started {{ rule.time_type }}{% endif %})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -187,13 +180,8 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next(timestamptz, bigint, text
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_kept(p_members {{ rule.id_type }}[])
 RETURNS {{ rule.id_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY(
@@ -229,13 +217,8 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_kept({{ rule.id_type }}[]) IS
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_met(p_members {{ rule.id_type }}[])
 RETURNS TABLE (id {{ rule.id_type }}, other {{ rule.id_type }})
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -265,20 +248,12 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_met({{ rule.id_type }}[]) IS
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_members
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_members(
-    p_ids    {{ rule.id_type }}[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   {{ rule.id_type }}[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper {{ rule.id_type }}[],
-    OUT o_lower {{ rule.id_type }}[]
+    p_ids {{ rule.id_type }}[], p_lock boolean, p_scopes text[],
+    OUT o_ids {{ rule.id_type }}[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper {{ rule.id_type }}[], OUT o_lower {{ rule.id_type }}[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 {%- if rule.last %}
 DECLARE
@@ -379,8 +354,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_above({{ rule.id_type }}[]) IS
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_newest(p_ids {{ rule.id_type }}[], p_lock boolean)
 RETURNS {{ rule.id_type }}[]
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_newest {{ rule.id_type }}[] := '{}';
@@ -421,32 +395,22 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_newest({{ rule.id_type }}[], b
     'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body @body@]';
 {%- endif %}
 
-{{ w::rows_below(control=control, rule=rule) }}
+{{ w::count_below(control=control, rule=rule) }}
 
--- {{ rule.name }}_batch: deletes the families of the given roots that may go, in the caller's transaction.
---# create function {{ control }}.{{ rule.name }}_batch
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
-    p_run       bigint,
-    p_roots     {{ rule.key_type }}[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      {{ rule.id_type }}[],
-    OUT o_members      {{ rule.id_type }}[],
-    OUT o_families     bigint,
-    OUT o_other_roots  {{ rule.id_type }}[],
-    OUT o_skip_keys    {{ rule.id_type }}[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- {{ rule.name }}_delete: deletes the families of the given members, children before parents. Has no transaction control.
+{%- if rule.collects %}
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+{%- endif %}
+{%- if rule.cascading %}
+-- p_left: the tables that are left to foreign keys, by their places; nobody needs the keys then.
+{%- endif %}
+--# create function {{ control }}.{{ rule.name }}_delete
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
+    p_run bigint, p_members {{ rule.id_type }}[], p_artifacts {{ rule.id_type }}[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
 {%- for collect in rule.collects %}
@@ -455,87 +419,15 @@ DECLARE
     {{ collect.near }} {{ collect.key_type }}[];
 {%- endif %}
 {%- endfor %}
-    v_artifacts {{ rule.id_type }}[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
+    v_rows bigint;
 {%- if rule.archives %}
-    v_kept      bigint;
-{%- endif %}
-{%- if rule.watches %}
-    v_watched   boolean;  -- whether a trigger or a rule may keep rows
-{%- endif %}
-{%- if rule.cascading %}
-    v_left      integer[];  -- the tables whose rows are left to foreign keys, by their places in o_rows
-    v_tables    oid[];
-    v_counted   bigint[];  -- what the server has counted of them in this session
+    v_kept bigint;
 {%- endif %}
 BEGIN
-    o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM {{ control }}.judge({{ rule.literal }}, p_roots::{{ rule.id_type }}[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
-{%- if rule.watches %}
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := {{ control }}.may_keep({{ rule.literal }});
-{%- endif %}
-{%- if rule.cascading %}
-
-    -- Where a foreign key cascades, the server looks for the rows of a table with every row that they may name, whatever went
-    -- before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the server counts what it
-    -- deletes. The keys stay as they are until this batch ends.
-    LOCK TABLE {{ rule.cascading }} IN ROW EXCLUSIVE MODE;
-    SELECT coalesce(array_agg(e.place), '{}'), array_agg(e.child), array_agg(pg_stat_get_xact_tuples_deleted(e.child))
-    INTO v_left, v_tables, v_counted
-    FROM (
-        VALUES
-{%- for step in rule.steps | filter(attribute="cascade") %}
-            ({{ step.position }}, {{ step.table_class }}::regclass, {{ step.cascade.parent_class }}::regclass, ARRAY[{{ step.cascade.columns }}]){% if not loop.last %},{% endif %}
-{%- endfor %}
-    ) AS e(place, child, parent, columns)
-    WHERE NOT v_watched
-      AND current_setting('track_counts')::boolean
-      AND current_setting('session_replication_role') <> 'replica'
-      AND (
-          SELECT bool_or(
-              e.columns = ARRAY(
-                  SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
-                  FROM unnest(c.conkey, c.confkey) AS k(child, parent)
-                  JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
-                  JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
-                  ORDER BY 1
-              )
-              AND EXISTS (
-                  SELECT FROM pg_trigger AS g
-                  WHERE g.tgconstraint = c.oid
-                    AND g.tgrelid = c.confrelid
-                    AND g.tgtype & 8 = 8
-                    AND g.tgenabled IN ('A', 'O')
-              )
-          )
-          FROM pg_constraint AS c
-          WHERE c.contype = 'f'
-            AND c.conrelid = e.child
-            AND c.confrelid = e.parent
-            AND c.confdeltype = 'c'
-      );
-{%- endif %}
-
+    o_rows := ARRAY[{{ rule.zeros }}];
 {%- for collect in rule.collects %}
 {%- if collect.users %}
-    IF NOT v_left @> ARRAY[{{ collect.users }}] THEN
+    IF NOT p_left @> ARRAY[{{ collect.users }}] THEN
         {{ w::collect(collect=collect) | indent }}
     END IF;
 {%- else %}
@@ -543,17 +435,15 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
-
     -- The files that {{ artifact.table_name }} names go to the outbox, to be removed later.
     INSERT INTO {{ control }}.artifact (run_id, rule, host, path)
     SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
     FROM {{ artifact.table }} AS t
-    WHERE t.{{ artifact.column }} = ANY (v_artifacts)
+    WHERE t.{{ artifact.column }} = ANY (p_artifacts)
       AND t.{{ artifact.path }} <> '';
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- for release in step.releases %}
-
     -- {{ release.why }}
     UPDATE {{ release.table }} AS t
     SET {{ release.nulls }}
@@ -565,61 +455,22 @@ BEGIN
     WHERE t.{{ release.edge.column }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }};
 {%- endif %}
     IF EXISTS (
-        SELECT FROM {{ release.table }} AS t {% if release.edge.via %}JOIN {{ release.edge.via.table }} AS p ON {{ release.edge.via.on }} WHERE p.{{ release.edge.via.key }}{% else %}WHERE t.{{ release.edge.column }}{% endif %} = ANY ({{ release.edge.keys }}){{ release.edge.unless }}
+        SELECT FROM {{ release.table }} AS t {{ w::named_by(edge=release.edge, keys=release.edge.keys) | indent(prefix="        ") }}
     ) THEN
         RAISE EXCEPTION 'rows of % could not be updated', {{ release.table_literal }}
             USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
     END IF;
 {%- endfor %}
-
-    {{ w::delete_step(step=step) }}
+    {{ w::delete_step(step=step, control=control) }}
 {%- endfor %}
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), {{ rule.table_literal }}
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-{%- if rule.cascading %}
-
-    -- What the foreign keys have deleted.
-    FOR v_at IN 1..cardinality(v_left) LOOP
-        o_rows[v_left[v_at]] := pg_stat_get_xact_tuples_deleted(v_tables[v_at]) - v_counted[v_at];
-    END LOOP;
+{%- if rule.steps | length > 1 %}
+    {{ w::all_gone_below(control=control, rule=rule, watched="p_watched", members="p_members") }}
 {%- endif %}
-
-{% if not rule.watches %}    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF {{ control }}.may_keep({{ rule.literal }}) THEN
-{%- else %}    IF v_watched THEN
-{%- endif %}
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-{%- for step in rule.steps %}
-{%- if step.plain | length > 0 %}
-            SELECT {{ step.table_literal }}
-            WHERE EXISTS (SELECT FROM {{ step.table }} AS t WHERE {% for edge in step.plain %}{% if not loop.first %} OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){{ edge.unless }}{% endfor %})
-{%- if not loop.last %}
-            UNION ALL{% endif %}
-{%- endif %}
-{%- endfor %}
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-{%- if rule.archives %}
-    {{ w::fits(control=control, rule=rule) }}
-{%- endif %}
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_batch
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.key_type }}[], timestamptz, bigint, text, boolean, {{ rule.id_type }}[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; end_time_step() calls it. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_delete
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.id_type }}[], {{ rule.id_type }}[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body @body@]';
 
 -- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
 {%- if rule.last %}
@@ -629,8 +480,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.key_type
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
 RETURNS {{ rule.key_type }}[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i.{{ rule.key }}
@@ -682,8 +532,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_default {{ rule.time_type }} := {{ rule.cutoff_of_default }};

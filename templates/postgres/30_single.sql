@@ -126,7 +126,7 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_verdict(integer, {{ rule.singl
     'Which of the named rows are due, in their order, and why one of them stays. [body @body@]';
 
 {% if rule.single.family -%}
-{{ w::rows_below(control=control, rule=rule) }}
+{{ w::count_below(control=control, rule=rule) }}
 
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the given rows{% if rule.single.family %}, and before them what belongs to them{% endif %}. Has no transaction control.
@@ -140,7 +140,6 @@ AS $windrow$
 DECLARE
     v_rows bigint;
 {%- if rule.single.family %}
-    v_more bigint;
     v_members {{ rule.id_type }}[] := p_keys;
 {%- for collect in rule.collects %}
     {{ collect.variable }} {{ collect.key_type }}[];
@@ -163,16 +162,10 @@ BEGIN
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- if not loop.last %}
-    {{ w::delete_step(step=step) | replace(from="p_members", to="v_members") }}
+    {{ w::delete_step(step=step, control=control, watched="v_watched") | replace(from="p_members", to="v_members") }}
 {%- endif %}
 {%- endfor %}
-    IF v_watched THEN
-{%- for step in rule.steps %}
-{%- if not loop.last and step.plain | length > 0 %}
-        {{ w::kept_silently(step=step) | replace(from="p_members", to="v_members") }}
-{%- endif %}
-{%- endfor %}
-    END IF;
+    {{ w::all_gone_below(control=control, rule=rule, watched="v_watched", members="v_members") }}
 {%- endif %}
     WITH gone AS (
         DELETE FROM {{ rule.table }} AS t

@@ -11,8 +11,7 @@ SET ROLE {{ owner }};
 CREATE OR REPLACE FUNCTION {{ control }}.archive_next(p_after bigint)
 RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $windrow$
     SELECT min(n.run)
     FROM (
@@ -31,8 +30,7 @@ COMMENT ON FUNCTION {{ control }}.archive_next(bigint) IS
 CREATE OR REPLACE FUNCTION {{ control }}.archive_last(p_run bigint)
 RETURNS timestamptz
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $windrow$
     SELECT max(n.at)
     FROM (
@@ -81,8 +79,7 @@ COMMENT ON FUNCTION {{ control }}.archive_keep(bigint) IS
 CREATE OR REPLACE FUNCTION {{ control }}.archive_of(p_run bigint, p_before timestamptz)
 RETURNS json
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC'
 AS $windrow$
     SELECT json_build_object(
         'rows', coalesce(sum(t.rows), 0),
@@ -172,8 +169,7 @@ COMMENT ON FUNCTION {{ control }}.archive_list(jsonb) IS
 --# create function {{ control }}.archive_step
 CREATE OR REPLACE FUNCTION {{ control }}.archive_step(p_by_run bigint, p_only bigint, p_before timestamptz, INOUT io_run bigint, INOUT io_place integer, INOUT io_after bigint, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off
 AS $windrow$
 DECLARE
     v_action constant text := CASE WHEN p_by_run = 0 THEN 'DROPPED' ELSE 'PRUNED' END;
@@ -516,8 +512,7 @@ COMMENT ON FUNCTION {{ control }}.archive_gap(bigint) IS
 CREATE OR REPLACE FUNCTION {{ control }}.archive_put(p_source text, p_archive text, p_name text, p_run bigint, p_rows bigint[])
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_columns text;

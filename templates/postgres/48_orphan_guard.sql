@@ -14,8 +14,7 @@ SET ROLE {{ owner }};
 CREATE OR REPLACE FUNCTION {{ control }}.{{ guard.function }}()
 RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
 {%- for edge in guard.edges %}

@@ -221,62 +221,58 @@ o_keys := ARRAY(
 {%- endmacro search_pass %}
 
 {#- How many rows of each table belong to given rows of the root table. -#}
-{% macro rows_below(control, rule) -%}
--- {{ rule.name }}_rows: how many rows of each table belong to the given members, in the order of deletion.
---# create function {{ control }}.{{ rule.name }}_rows
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows(p_members {{ rule.id_type }}[])
+{% macro count_below(control, rule) -%}
+-- {{ rule.name }}_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+--# create function {{ control }}.{{ rule.name }}_count
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(p_members {{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.variable }} {{ collect.key_type }}[] DEFAULT NULL{% endfor %})
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-{%- for collect in rule.collects %}
-    {{ collect.variable }} {{ collect.key_type }}[];
-{%- endfor %}
-    v_rows bigint[] := '{}';
 BEGIN
 {%- for collect in rule.collects %}
-    {{ collect.variable }} := ARRAY(
+    {{ collect.variable }} := coalesce({{ collect.variable }}, ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }}){{ edge.unless }}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) | indent(prefix="        ") }}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
-    );
+    ));
 {%- endfor %}
+    RETURN ARRAY[
 {%- for step in rule.steps %}
-
-    -- {{ step.why }}
-    v_rows := v_rows || (
 {%- if step.edges | length == 1 %}
-        SELECT count(*) FROM {{ step.table }} AS t {% if step.edges.0.via %}JOIN {{ step.edges.0.via.table }} AS p ON {{ step.edges.0.via.on }} WHERE p.{{ step.edges.0.via.key }}{% else %}WHERE t.{{ step.edges.0.column }}{% endif %} = ANY ({{ step.edges.0.keys_of_rows }}){{ step.edges.0.unless }}
+        (SELECT count(*) FROM {{ step.table }} AS t {{ self::named_by(edge=step.edges.0, keys=step.edges.0.keys_of_rows) | indent(prefix="        ") }}){% if not loop.last %},{% endif %}
 {%- else %}
-        SELECT count(*)
-        FROM (
+        (SELECT count(*) FROM (
 {%- for edge in step.edges %}
-            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys_of_rows }}){{ edge.unless }}
+            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) | indent(prefix="            ") }}
 {%- if not loop.last %}
             UNION{% endif %}
 {%- endfor %}
-        ) AS t
+        ) AS t){% if not loop.last %},{% endif %}
 {%- endif %}
-    );
 {%- endfor %}
-    RETURN v_rows;
+    ];
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_rows
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.id_type }}[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]';
-{%- endmacro rows_below %}
+--# comment on function {{ control }}.{{ rule.name }}_count
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_count({{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.key_type }}[]{% endfor %}) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body @body@]';
+{%- endmacro count_below %}
+
+{#- What finds the rows t that name one of some keys by an edge, behind FROM. -#}
+{% macro named_by(edge, keys) -%}
+{% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }}
+WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ keys }}){{ edge.unless }}
+{%- endmacro named_by %}
 
 {#- The keys of a table whose rows go, for the tables below it. -#}
 {% macro collect(collect) -%}
 {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ edge.keys }}){{ edge.unless }}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) | indent(prefix="        ") }}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -370,75 +366,49 @@ WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ e
 {%- endmacro delete_by %}
 
 {#- The deletion from one table, counted. -#}
-{% macro delete_step(step) -%}
+{% macro delete_step(step, control, watched="p_watched") -%}
 -- {{ step.why }}
 {%- if step.cascade %}
-    IF {{ step.position }} <> ALL (v_left) THEN
-        {{ self::delete_rows(step=step) | trim_start | indent }}
+    IF {{ step.position }} <> ALL (p_left) THEN
+        {{ self::delete_rows(step=step, control=control, watched=watched) | trim_start | indent }}
     END IF;
 {%- else %}
-    {{ self::delete_rows(step=step) | trim_start }}
+    {{ self::delete_rows(step=step, control=control, watched=watched) | trim_start }}
 {%- endif %}
 {%- endmacro delete_step %}
 
 {#- The deletion from one table, and how many rows it took. -#}
-{% macro delete_rows(step) -%}
+{% macro delete_rows(step, control, watched) -%}
 {%- for edge in step.edges %}
 {%- if edge.near %}
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    {{ edge.near }} := {{ edge.keys }};
-    IF {{ edge.keys }}[cardinality({{ edge.keys }})]::numeric - {{ edge.keys }}[1] < 4 * cardinality({{ edge.keys }}) THEN
-        {{ edge.near }} := ARRAY(
-            SELECT t.{{ edge.column }}::{{ edge.key_type }}
-            FROM {{ step.table }} AS t
-            WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
-            LIMIT cardinality({{ edge.keys }})
-        );
-        IF cardinality({{ edge.near }}) < cardinality({{ edge.keys }}) THEN
-            {{ edge.near }} := ARRAY(SELECT k.id FROM unnest({{ edge.keys }}) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest({{ edge.near }}) AS n(id)));
-        ELSE
-            {{ edge.near }} := {{ edge.keys }};
-        END IF;
-    END IF;
+    {{ edge.near }} := CASE WHEN {{ control }}.are_close({{ edge.keys }}) THEN {{ control }}.those_found({{ edge.keys }}, ARRAY(
+        SELECT t.{{ edge.column }}::{{ edge.key_type }} FROM {{ step.table }} AS t
+        WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
+        LIMIT cardinality({{ edge.keys }})
+    )) ELSE {{ edge.keys }} END;
 {%- endif %}
-{%- if step.archive and loop.first %}
+{%- if step.archive %}
     {{ self::archived(archive=step.archive, rows="v_rows", delete=self::delete_by(step=step, edge=edge)) | indent }}
-{%- elif step.archive %}
-    {{ self::archived(archive=step.archive, rows="v_more", delete=self::delete_by(step=step, edge=edge)) | indent }}
-    v_rows := v_rows + v_more;
 {%- else %}
     {{ self::delete_by(step=step, edge=edge) | indent }};
-{%- if loop.first %}
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-{%- else %}
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
 {%- endif %}
-{%- endif %}
+    o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
 {%- if edge.via %}
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM {{ step.table }} AS t JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }} WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}){{ edge.unless }}
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (
+        SELECT FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) | indent(prefix="        ") }}
+    ));
 {%- endif %}
 {%- endfor %}
-    o_rows[{{ step.position }}] := v_rows;
 {%- endmacro delete_rows %}
 
-{#- The error where rows of a table are still there, though they were deleted. -#}
-{% macro kept_silently(step) -%}
-IF EXISTS (
-            SELECT FROM {{ step.table }} AS t
-            WHERE {% for edge in step.plain %}{% if not loop.first %}
-               OR {% endif %}t.{{ edge.column }} = ANY ({{ edge.keys }}){{ edge.unless }}{% endfor %}
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', {{ step.table_literal }}
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-{%- endmacro kept_silently %}
+{#- Whether a rule or a trigger has kept rows below the members, by the keys that were read before. -#}
+{% macro all_gone_below(control, rule, watched, members) -%}
+IF {{ watched }} THEN
+        PERFORM {{ control }}.all_gone({{ rule.literal }}, ({{ control }}.{{ rule.name }}_count({{ members }}{% for collect in rule.collects %}, {{ collect.variable }}{% endfor %}))[:{{ rule.steps | length - 1 }}]);
+    END IF;
+{%- endmacro all_gone_below %}
 
 {#- What a run passed over, as s, and what failed, as e, of row p of its progress. -#}
 {% macro skips_and_failures(control) -%}
@@ -484,8 +454,7 @@ ALTER TABLE {{ table }}
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_age_of(p_key text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     RETURN (

@@ -36,7 +36,13 @@ SELECT windrow_airflow_3.register_rule(1, $windrow$
   "opt_in": true,
   "closed": true,
   "id_type": "integer",
-  "newest": true
+  "newest": true,
+  "cascades": {
+    "hitl_detail": "task_instance", "hitl_detail_history": "task_instance_history",
+    "rendered_task_instance_fields": "task_instance", "task_instance_history": "task_instance",
+    "task_instance_note": "task_instance", "task_map": "task_instance", "task_reschedule": "task_instance",
+    "xcom": "task_instance"
+  }
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(2, $windrow$

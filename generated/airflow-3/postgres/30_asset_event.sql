@@ -25,19 +25,12 @@ COMMENT ON FUNCTION windrow_airflow_3.asset_event_scope(timestamptz, bigint, tex
 
 -- asset_event_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamptz,
-    p_after_key  integer,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamptz, p_after_key integer, p_limit bigint
 )
 RETURNS TABLE (root integer, ended timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -59,13 +52,8 @@ COMMENT ON FUNCTION windrow_airflow_3.asset_event_next(timestamptz, bigint, text
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_kept(p_members integer[])
 RETURNS integer[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY(
@@ -95,20 +83,12 @@ COMMENT ON FUNCTION windrow_airflow_3.asset_event_kept(integer[]) IS
 -- asset_event_members: rows of asset_event, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_members(
-    p_ids    integer[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   integer[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper integer[],
-    OUT o_lower integer[]
+    p_ids integer[], p_lock boolean, p_scopes text[],
+    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper integer[], OUT o_lower integer[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -135,127 +115,58 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_members(integer[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body b466321fcf27]';
 
--- asset_event_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_rows(p_members integer[])
+-- asset_event_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_count(p_members integer[])
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    v_rows bigint[] := '{}';
 BEGIN
-
-    -- asset_alias_asset_event: rows belong to asset_event.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."asset_alias_asset_event" AS t WHERE t."event_id" = ANY (p_members)
-    );
-
-    -- asset_event: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."asset_event" AS t WHERE t."id" = ANY (p_members)
-    );
-    RETURN v_rows;
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."asset_alias_asset_event" AS t WHERE t."event_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."asset_event" AS t WHERE t."id" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.asset_event_rows(integer[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: asset_alias_asset_event, asset_event. Reads only. [body 8a3ee72b7b5f]';
+COMMENT ON FUNCTION windrow_airflow_3.asset_event_count(integer[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 9800ed805e7f]';
 
--- asset_event_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_batch(
-    p_run       bigint,
-    p_roots     integer[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      integer[],
-    OUT o_members      integer[],
-    OUT o_families     bigint,
-    OUT o_other_roots  integer[],
-    OUT o_skip_keys    integer[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- asset_event_delete: deletes the families of the given members, children before parents. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_delete(
+    p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_artifacts integer[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_airflow_3.judge('asset_event', p_roots::integer[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
-
+    o_rows := ARRAY[0, 0];
     -- asset_alias_asset_event: rows belong to asset_event.
     DELETE FROM "public"."asset_alias_asset_event" AS t
-    WHERE t."event_id" = ANY (o_members);
+    WHERE t."event_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
-
+    o_rows[1] := o_rows[1] + v_rows;
     -- asset_event: the members themselves go last.
     DELETE FROM "public"."asset_event" AS t
-    WHERE t."id" = ANY (o_members);
+    WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'asset_event'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[2] := o_rows[2] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_airflow_3.all_gone('asset_event', (windrow_airflow_3.asset_event_count(p_members))[:1]);
     END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF windrow_airflow_3.may_keep('asset_event') THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'asset_alias_asset_event'
-            WHERE EXISTS (SELECT FROM "public"."asset_alias_asset_event" AS t WHERE t."event_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'asset_event'
-            WHERE EXISTS (SELECT FROM "public"."asset_event" AS t WHERE t."id" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.asset_event_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: asset_alias_asset_event, asset_event. No transaction control, so it can be rolled back; end_time_step() calls it. [body ebabeffc99b6]';
+COMMENT ON FUNCTION windrow_airflow_3.asset_event_delete(bigint, integer[], integer[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body d8b9d413e83d]';
 
 -- asset_event_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id"
@@ -269,7 +180,7 @@ COMMENT ON FUNCTION windrow_airflow_3.asset_event_undated(timestamptz, text) IS
     'Roots that are final but have no timestamp, so that no retention can ever be reached. Reads only. [body ba0906eb7589]';
 
 SELECT windrow_airflow_3.register_routines('30_asset_event.sql', ARRAY[
-    'asset_event_batch', 'asset_event_kept', 'asset_event_members', 'asset_event_next', 'asset_event_rows',
+    'asset_event_count', 'asset_event_delete', 'asset_event_kept', 'asset_event_members', 'asset_event_next',
     'asset_event_scope', 'asset_event_undated'
 ]);
 RESET ROLE;

@@ -86,32 +86,22 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_verdict(integer, uuid[], timestamptz, timestamptz, boolean) IS
     'Which of the named rows are due, in their order, and why one of them stays. [body 9183ea1cb046]';
 
--- callback_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_rows(p_members uuid[])
+-- callback_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_count(p_members uuid[])
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    v_rows bigint[] := '{}';
 BEGIN
-
-    -- deadline: rows belong to callback.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."deadline" AS t WHERE t."callback_id" = ANY (p_members)
-    );
-
-    -- callback: each row with what belongs to it.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."callback" AS t WHERE t."id" = ANY (p_members)
-    );
-    RETURN v_rows;
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."deadline" AS t WHERE t."callback_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."callback" AS t WHERE t."id" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.callback_rows(uuid[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: deadline, callback. Reads only. [body e13eda300c71]';
+COMMENT ON FUNCTION windrow_airflow_3.callback_count(uuid[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 7dfa89163f11]';
 
 -- callback_delete: deletes the given rows, and before them what belongs to them. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_delete(p_run bigint, p_keys uuid[], OUT o_rows bigint[], OUT o_samples text[])
@@ -121,7 +111,6 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force
 AS $windrow$
 DECLARE
     v_rows bigint;
-    v_more bigint;
     v_members uuid[] := p_keys;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched boolean := windrow_airflow_3.may_keep('callback');
@@ -131,15 +120,9 @@ BEGIN
     DELETE FROM "public"."deadline" AS t
     WHERE t."callback_id" = ANY (v_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
+    o_rows[1] := o_rows[1] + v_rows;
     IF v_watched THEN
-        IF EXISTS (
-            SELECT FROM "public"."deadline" AS t
-            WHERE t."callback_id" = ANY (v_members)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'deadline'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
+        PERFORM windrow_airflow_3.all_gone('callback', (windrow_airflow_3.callback_count(v_members))[:1]);
     END IF;
     WITH gone AS (
         DELETE FROM "public"."callback" AS t
@@ -160,8 +143,8 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_delete(bigint, uuid[]) IS
-    'Deletes the given rows of callback with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body a41f3d8f9376]';
+    'Deletes the given rows of callback with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body d253d799c1e4]';
 SELECT windrow_airflow_3.register_routines('30_callback.sql', ARRAY[
-    'callback_delete', 'callback_rows', 'callback_search', 'callback_verdict'
+    'callback_count', 'callback_delete', 'callback_search', 'callback_verdict'
 ]);
 RESET ROLE;

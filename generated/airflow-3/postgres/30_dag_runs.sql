@@ -30,19 +30,12 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_runs_scope(timestamptz, bigint, text) 
 
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamptz,
-    p_after_key  integer,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamptz, p_after_key integer, p_limit bigint
 )
 RETURNS TABLE (root integer, ended timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -130,20 +123,12 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_runs_next(timestamptz, bigint, text, t
 -- dag_runs_members: rows of dag_run, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- the place of their dag_id in p_scopes.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(
-    p_ids    integer[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   integer[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper integer[],
-    OUT o_lower integer[]
+    p_ids integer[], p_lock boolean, p_scopes text[],
+    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper integer[], OUT o_lower integer[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -176,8 +161,7 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_runs_members(integer[], boolean, text[
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_newest(p_ids integer[], p_lock boolean)
 RETURNS integer[]
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_newest integer[] := '{}';
@@ -433,480 +417,246 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_newest(integer[], boolean) IS
     'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body f6a259c567ca]';
 
--- dag_runs_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_rows(p_members integer[])
+-- dag_runs_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_count(p_members integer[], k_task_instance uuid[] DEFAULT NULL, k_task_instance_history uuid[] DEFAULT NULL, k_asset_partition_dag_run integer[] DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    k_task_instance uuid[];
-    k_task_instance_history uuid[];
-    k_asset_partition_dag_run integer[];
-    v_rows bigint[] := '{}';
 BEGIN
-    k_task_instance := ARRAY(
-        SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members)
-    );
-    k_task_instance_history := ARRAY(
-        SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    );
-    k_asset_partition_dag_run := ARRAY(
+    k_task_instance := coalesce(k_task_instance, ARRAY(
+        SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
+        WHERE p."id" = ANY (p_members)
+    ));
+    k_task_instance_history := coalesce(k_task_instance_history, ARRAY(
+        SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+        WHERE p."id" = ANY (k_task_instance)
+    ));
+    k_asset_partition_dag_run := coalesce(k_asset_partition_dag_run, ARRAY(
         SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)
-    );
-
-    -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (k_asset_partition_dag_run)
-    );
-
-    -- asset_partition_dag_run: rows belong to dag_run.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)
-    );
-
-    -- dag_run_note: rows belong to dag_run.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."dag_run_note" AS t WHERE t."dag_run_id" = ANY (p_members)
-    );
-
-    -- dagrun_asset_event: rows belong to dag_run.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."dagrun_asset_event" AS t WHERE t."dag_run_id" = ANY (p_members)
-    );
-
-    -- deadline: rows belong to dag_run.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."deadline" AS t WHERE t."dagrun_id" = ANY (p_members)
-    );
-
-    -- hitl_detail: rows belong to task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."hitl_detail" AS t WHERE t."ti_id" = ANY (k_task_instance)
-    );
-
-    -- rendered_task_instance_fields: rows belong to task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."rendered_task_instance_fields" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    );
-
-    -- hitl_detail_history: rows belong to task_instance_history.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (k_task_instance_history)
-    );
-
-    -- task_instance_history: rows belong to task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    );
-
-    -- task_instance_note: rows belong to task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."task_instance_note" AS t WHERE t."ti_id" = ANY (k_task_instance)
-    );
-
-    -- task_map: rows belong to task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."task_map" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    );
-
-    -- task_reschedule: rows belong to task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."task_reschedule" AS t WHERE t."ti_id" = ANY (k_task_instance)
-    );
-
-    -- xcom: rows belong to task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."xcom" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-    );
-
-    -- task_instance: rows belong to dag_run.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members)
-    );
-
-    -- task_state_store: rows belong to dag_run.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."task_state_store" AS t WHERE t."dag_run_id" = ANY (p_members)
-    );
-
-    -- dag_run: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members)
-    );
-    RETURN v_rows;
+    ));
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (k_asset_partition_dag_run)),
+        (SELECT count(*) FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."dag_run_note" AS t WHERE t."dag_run_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."dagrun_asset_event" AS t WHERE t."dag_run_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."deadline" AS t WHERE t."dagrun_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."hitl_detail" AS t WHERE t."ti_id" = ANY (k_task_instance)),
+        (SELECT count(*) FROM "public"."rendered_task_instance_fields" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+        WHERE p."id" = ANY (k_task_instance)),
+        (SELECT count(*) FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (k_task_instance_history)),
+        (SELECT count(*) FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+        WHERE p."id" = ANY (k_task_instance)),
+        (SELECT count(*) FROM "public"."task_instance_note" AS t WHERE t."ti_id" = ANY (k_task_instance)),
+        (SELECT count(*) FROM "public"."task_map" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+        WHERE p."id" = ANY (k_task_instance)),
+        (SELECT count(*) FROM "public"."task_reschedule" AS t WHERE t."ti_id" = ANY (k_task_instance)),
+        (SELECT count(*) FROM "public"."xcom" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+        WHERE p."id" = ANY (k_task_instance)),
+        (SELECT count(*) FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
+        WHERE p."id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."task_state_store" AS t WHERE t."dag_run_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_runs_rows(integer[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. Reads only. [body 29e043fb5fdf]';
+COMMENT ON FUNCTION windrow_airflow_3.dag_runs_count(integer[], uuid[], uuid[], integer[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 08edb055eba4]';
 
--- dag_runs_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_batch(
-    p_run       bigint,
-    p_roots     integer[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      integer[],
-    OUT o_members      integer[],
-    OUT o_families     bigint,
-    OUT o_other_roots  integer[],
-    OUT o_skip_keys    integer[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- dag_runs_delete: deletes the families of the given members, children before parents. Has no transaction control.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+-- p_left: the tables that are left to foreign keys, by their places; nobody needs the keys then.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(
+    p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_task_instance uuid[];
     k_task_instance_history uuid[];
     k_asset_partition_dag_run integer[];
     n_asset_partition_dag_run integer[];
-    v_artifacts integer[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
-    v_watched   boolean;  -- whether a trigger or a rule may keep rows
-    v_left      integer[];  -- the tables whose rows are left to foreign keys, by their places in o_rows
-    v_tables    oid[];
-    v_counted   bigint[];  -- what the server has counted of them in this session
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_airflow_3.judge('dag_runs', p_roots::integer[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := windrow_airflow_3.may_keep('dag_runs');
-
-    -- Where a foreign key cascades, the server looks for the rows of a table with every row that they may name, whatever went
-    -- before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the server counts what it
-    -- deletes. The keys stay as they are until this batch ends.
-    LOCK TABLE "public"."task_instance", "public"."task_instance_history" IN ROW EXCLUSIVE MODE;
-    SELECT coalesce(array_agg(e.place), '{}'), array_agg(e.child), array_agg(pg_stat_get_xact_tuples_deleted(e.child))
-    INTO v_left, v_tables, v_counted
-    FROM (
-        VALUES
-            (6, '"public"."hitl_detail"'::regclass, '"public"."task_instance"'::regclass, ARRAY['ti_id -> id']),
-            (7, '"public"."rendered_task_instance_fields"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id']),
-            (8, '"public"."hitl_detail_history"'::regclass, '"public"."task_instance_history"'::regclass, ARRAY['ti_history_id -> task_instance_id']),
-            (9, '"public"."task_instance_history"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id']),
-            (10, '"public"."task_instance_note"'::regclass, '"public"."task_instance"'::regclass, ARRAY['ti_id -> id']),
-            (11, '"public"."task_map"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id']),
-            (12, '"public"."task_reschedule"'::regclass, '"public"."task_instance"'::regclass, ARRAY['ti_id -> id']),
-            (13, '"public"."xcom"'::regclass, '"public"."task_instance"'::regclass, ARRAY['dag_id -> dag_id', 'map_index -> map_index', 'run_id -> run_id', 'task_id -> task_id'])
-    ) AS e(place, child, parent, columns)
-    WHERE NOT v_watched
-      AND current_setting('track_counts')::boolean
-      AND current_setting('session_replication_role') <> 'replica'
-      AND (
-          SELECT bool_or(
-              e.columns = ARRAY(
-                  SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
-                  FROM unnest(c.conkey, c.confkey) AS k(child, parent)
-                  JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
-                  JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
-                  ORDER BY 1
-              )
-              AND EXISTS (
-                  SELECT FROM pg_trigger AS g
-                  WHERE g.tgconstraint = c.oid
-                    AND g.tgrelid = c.confrelid
-                    AND g.tgtype & 8 = 8
-                    AND g.tgenabled IN ('A', 'O')
-              )
-          )
-          FROM pg_constraint AS c
-          WHERE c.contype = 'f'
-            AND c.conrelid = e.child
-            AND c.confrelid = e.parent
-            AND c.confdeltype = 'c'
-      );
-    IF NOT v_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
+    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
         k_task_instance := ARRAY(
-            SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (o_members)
+            SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
+            WHERE p."id" = ANY (p_members)
             ORDER BY 1
         );
     END IF;
-    IF NOT v_left @> ARRAY[8, 9] THEN
+    IF NOT p_left @> ARRAY[8, 9] THEN
         k_task_instance_history := ARRAY(
-            SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
+            SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+            WHERE p."id" = ANY (k_task_instance)
             ORDER BY 1
         );
     END IF;
     k_asset_partition_dag_run := ARRAY(
-        SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (o_members)
+        SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)
         ORDER BY 1
     );
-
     -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    n_asset_partition_dag_run := k_asset_partition_dag_run;
-    IF k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)]::numeric - k_asset_partition_dag_run[1] < 4 * cardinality(k_asset_partition_dag_run) THEN
-        n_asset_partition_dag_run := ARRAY(
-            SELECT t."asset_partition_dag_run_id"::integer
-            FROM "public"."partitioned_asset_key_log" AS t
-            WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1] AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)]
-            LIMIT cardinality(k_asset_partition_dag_run)
-        );
-        IF cardinality(n_asset_partition_dag_run) < cardinality(k_asset_partition_dag_run) THEN
-            n_asset_partition_dag_run := ARRAY(SELECT k.id FROM unnest(k_asset_partition_dag_run) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_asset_partition_dag_run) AS n(id)));
-        ELSE
-            n_asset_partition_dag_run := k_asset_partition_dag_run;
-        END IF;
-    END IF;
+    n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run) THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(
+        SELECT t."asset_partition_dag_run_id"::integer FROM "public"."partitioned_asset_key_log" AS t
+        WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1] AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)]
+        LIMIT cardinality(k_asset_partition_dag_run)
+    )) ELSE k_asset_partition_dag_run END;
     DELETE FROM "public"."partitioned_asset_key_log" AS t
     WHERE t."asset_partition_dag_run_id" = ANY (n_asset_partition_dag_run);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
-
+    o_rows[1] := o_rows[1] + v_rows;
     -- asset_partition_dag_run: rows belong to dag_run.
     DELETE FROM "public"."asset_partition_dag_run" AS t
-    WHERE t."created_dag_run_id" = ANY (o_members);
+    WHERE t."created_dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-
+    o_rows[2] := o_rows[2] + v_rows;
     -- dag_run_note: rows belong to dag_run.
     DELETE FROM "public"."dag_run_note" AS t
-    WHERE t."dag_run_id" = ANY (o_members);
+    WHERE t."dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-
+    o_rows[3] := o_rows[3] + v_rows;
     -- dagrun_asset_event: rows belong to dag_run.
     DELETE FROM "public"."dagrun_asset_event" AS t
-    WHERE t."dag_run_id" = ANY (o_members);
+    WHERE t."dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-
+    o_rows[4] := o_rows[4] + v_rows;
     -- deadline: rows belong to dag_run.
     DELETE FROM "public"."deadline" AS t
-    WHERE t."dagrun_id" = ANY (o_members);
+    WHERE t."dagrun_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := v_rows;
-
+    o_rows[5] := o_rows[5] + v_rows;
     -- hitl_detail: rows belong to task_instance.
-    IF 6 <> ALL (v_left) THEN
+    IF 6 <> ALL (p_left) THEN
         DELETE FROM "public"."hitl_detail" AS t
         WHERE t."ti_id" = ANY (k_task_instance);
         GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[6] := v_rows;
+        o_rows[6] := o_rows[6] + v_rows;
     END IF;
-
     -- rendered_task_instance_fields: rows belong to task_instance.
-    IF 7 <> ALL (v_left) THEN
+    IF 7 <> ALL (p_left) THEN
         DELETE FROM "public"."rendered_task_instance_fields" AS t
         USING "public"."task_instance" AS p
         WHERE p."id" = ANY (k_task_instance)
           AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
         GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[7] := o_rows[7] + v_rows;
         -- Looked for while the rows are there that they name.
-        IF v_watched AND EXISTS (
-            SELECT FROM "public"."rendered_task_instance_fields" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'rendered_task_instance_fields'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        o_rows[7] := v_rows;
+        PERFORM windrow_airflow_3.none_left('rendered_task_instance_fields', p_watched AND EXISTS (
+            SELECT FROM "public"."rendered_task_instance_fields" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+            WHERE p."id" = ANY (k_task_instance)
+        ));
     END IF;
-
     -- hitl_detail_history: rows belong to task_instance_history.
-    IF 8 <> ALL (v_left) THEN
+    IF 8 <> ALL (p_left) THEN
         DELETE FROM "public"."hitl_detail_history" AS t
         WHERE t."ti_history_id" = ANY (k_task_instance_history);
         GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[8] := v_rows;
+        o_rows[8] := o_rows[8] + v_rows;
     END IF;
-
     -- task_instance_history: rows belong to task_instance.
-    IF 9 <> ALL (v_left) THEN
+    IF 9 <> ALL (p_left) THEN
         DELETE FROM "public"."task_instance_history" AS t
         WHERE t."task_instance_id" = ANY (k_task_instance_history);
         GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[9] := o_rows[9] + v_rows;
         -- Looked for while the rows are there that they name.
-        IF v_watched AND EXISTS (
-            SELECT FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'task_instance_history'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        o_rows[9] := v_rows;
+        PERFORM windrow_airflow_3.none_left('task_instance_history', p_watched AND EXISTS (
+            SELECT FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+            WHERE p."id" = ANY (k_task_instance)
+        ));
     END IF;
-
     -- task_instance_note: rows belong to task_instance.
-    IF 10 <> ALL (v_left) THEN
+    IF 10 <> ALL (p_left) THEN
         DELETE FROM "public"."task_instance_note" AS t
         WHERE t."ti_id" = ANY (k_task_instance);
         GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[10] := v_rows;
+        o_rows[10] := o_rows[10] + v_rows;
     END IF;
-
     -- task_map: rows belong to task_instance.
-    IF 11 <> ALL (v_left) THEN
+    IF 11 <> ALL (p_left) THEN
         DELETE FROM "public"."task_map" AS t
         USING "public"."task_instance" AS p
         WHERE p."id" = ANY (k_task_instance)
           AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
         GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[11] := o_rows[11] + v_rows;
         -- Looked for while the rows are there that they name.
-        IF v_watched AND EXISTS (
-            SELECT FROM "public"."task_map" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'task_map'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        o_rows[11] := v_rows;
+        PERFORM windrow_airflow_3.none_left('task_map', p_watched AND EXISTS (
+            SELECT FROM "public"."task_map" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+            WHERE p."id" = ANY (k_task_instance)
+        ));
     END IF;
-
     -- task_reschedule: rows belong to task_instance.
-    IF 12 <> ALL (v_left) THEN
+    IF 12 <> ALL (p_left) THEN
         DELETE FROM "public"."task_reschedule" AS t
         WHERE t."ti_id" = ANY (k_task_instance);
         GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[12] := v_rows;
+        o_rows[12] := o_rows[12] + v_rows;
     END IF;
-
     -- xcom: rows belong to task_instance.
-    IF 13 <> ALL (v_left) THEN
+    IF 13 <> ALL (p_left) THEN
         DELETE FROM "public"."xcom" AS t
         USING "public"."task_instance" AS p
         WHERE p."id" = ANY (k_task_instance)
           AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
         GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[13] := o_rows[13] + v_rows;
         -- Looked for while the rows are there that they name.
-        IF v_watched AND EXISTS (
-            SELECT FROM "public"."xcom" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'xcom'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        o_rows[13] := v_rows;
+        PERFORM windrow_airflow_3.none_left('xcom', p_watched AND EXISTS (
+            SELECT FROM "public"."xcom" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
+            WHERE p."id" = ANY (k_task_instance)
+        ));
     END IF;
-
     -- task_instance: rows belong to dag_run.
     DELETE FROM "public"."task_instance" AS t
     USING "public"."dag_run" AS p
-    WHERE p."id" = ANY (o_members)
+    WHERE p."id" = ANY (p_members)
       AND t."dag_id" = p."dag_id" AND t."run_id" = p."run_id";
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[14] := o_rows[14] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'task_instance'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[14] := v_rows;
-
+    PERFORM windrow_airflow_3.none_left('task_instance', p_watched AND EXISTS (
+        SELECT FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
+        WHERE p."id" = ANY (p_members)
+    ));
     -- task_state_store: rows belong to dag_run.
     DELETE FROM "public"."task_state_store" AS t
-    WHERE t."dag_run_id" = ANY (o_members);
+    WHERE t."dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[15] := v_rows;
-
+    o_rows[15] := o_rows[15] + v_rows;
     -- backfill_dag_run: rows outlive those of dag_run that dag_run_id names.
     UPDATE "public"."backfill_dag_run" AS t
     SET "dag_run_id" = NULL
-    WHERE t."dag_run_id" = ANY (o_members);
+    WHERE t."dag_run_id" = ANY (p_members);
     IF EXISTS (
-        SELECT FROM "public"."backfill_dag_run" AS t WHERE t."dag_run_id" = ANY (o_members)
+        SELECT FROM "public"."backfill_dag_run" AS t WHERE t."dag_run_id" = ANY (p_members)
     ) THEN
         RAISE EXCEPTION 'rows of % could not be updated', 'backfill_dag_run'
             USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
     END IF;
-
     -- dag_run: the members themselves go last.
     DELETE FROM "public"."dag_run" AS t
-    WHERE t."id" = ANY (o_members);
+    WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[16] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'dag_run'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[16] := o_rows[16] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_airflow_3.all_gone('dag_runs', (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15]);
     END IF;
-
-    -- What the foreign keys have deleted.
-    FOR v_at IN 1..cardinality(v_left) LOOP
-        o_rows[v_left[v_at]] := pg_stat_get_xact_tuples_deleted(v_tables[v_at]) - v_counted[v_at];
-    END LOOP;
-
-    IF v_watched THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'partitioned_asset_key_log'
-            WHERE EXISTS (SELECT FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (k_asset_partition_dag_run))
-            UNION ALL
-            SELECT 'asset_partition_dag_run'
-            WHERE EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'dag_run_note'
-            WHERE EXISTS (SELECT FROM "public"."dag_run_note" AS t WHERE t."dag_run_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'dagrun_asset_event'
-            WHERE EXISTS (SELECT FROM "public"."dagrun_asset_event" AS t WHERE t."dag_run_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'deadline'
-            WHERE EXISTS (SELECT FROM "public"."deadline" AS t WHERE t."dagrun_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'hitl_detail'
-            WHERE EXISTS (SELECT FROM "public"."hitl_detail" AS t WHERE t."ti_id" = ANY (k_task_instance))
-            UNION ALL
-            SELECT 'hitl_detail_history'
-            WHERE EXISTS (SELECT FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (k_task_instance_history))
-            UNION ALL
-            SELECT 'task_instance_note'
-            WHERE EXISTS (SELECT FROM "public"."task_instance_note" AS t WHERE t."ti_id" = ANY (k_task_instance))
-            UNION ALL
-            SELECT 'task_reschedule'
-            WHERE EXISTS (SELECT FROM "public"."task_reschedule" AS t WHERE t."ti_id" = ANY (k_task_instance))
-            UNION ALL
-            SELECT 'task_state_store'
-            WHERE EXISTS (SELECT FROM "public"."task_state_store" AS t WHERE t."dag_run_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'dag_run'
-            WHERE EXISTS (SELECT FROM "public"."dag_run" AS t WHERE t."id" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_runs_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. No transaction control, so it can be rolled back; end_time_step() calls it. [body b4c82d7a7fac]';
+COMMENT ON FUNCTION windrow_airflow_3.dag_runs_delete(bigint, integer[], integer[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 7471e6415b54]';
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id"
@@ -924,8 +674,7 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_runs_undated(timestamptz, text) IS
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
@@ -1007,7 +756,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 6f3604d94057]';
 SELECT windrow_airflow_3.register_routines('30_dag_runs.sql', ARRAY[
-    'dag_runs_batch', 'dag_runs_members', 'dag_runs_newest', 'dag_runs_next', 'dag_runs_rows', 'dag_runs_scope',
+    'dag_runs_count', 'dag_runs_delete', 'dag_runs_members', 'dag_runs_newest', 'dag_runs_next', 'dag_runs_scope',
     'dag_runs_undated', 'dag_runs_unlisted'
 ]);
 RESET ROLE;

@@ -25,19 +25,12 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_scope(timestamptz, bigint, tex
 
 -- dag_version_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamptz,
-    p_after_key  uuid,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamptz, p_after_key uuid, p_limit bigint
 )
 RETURNS TABLE (root uuid, ended timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -71,13 +64,8 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_next(timestamptz, bigint, text
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_kept(p_members uuid[])
 RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY(
@@ -118,20 +106,12 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_kept(uuid[]) IS
 -- dag_version_members: rows of dag_version, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_members(
-    p_ids    uuid[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   uuid[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper uuid[],
-    OUT o_lower uuid[]
+    p_ids uuid[], p_lock boolean, p_scopes text[],
+    OUT o_ids uuid[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper uuid[], OUT o_lower uuid[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -162,8 +142,7 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_members(uuid[], boolean, text[
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_newest(p_ids uuid[], p_lock boolean)
 RETURNS uuid[]
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_newest uuid[] := '{}';
@@ -228,164 +207,79 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_newest(uuid[], boolean) IS
     'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body ea27fa9e6ce0]';
 
--- dag_version_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_rows(p_members uuid[])
+-- dag_version_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_count(p_members uuid[], k_serialized_dag uuid[] DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    k_serialized_dag uuid[];
-    v_rows bigint[] := '{}';
 BEGIN
-    k_serialized_dag := ARRAY(
+    k_serialized_dag := coalesce(k_serialized_dag, ARRAY(
         SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)
-    );
-
-    -- dag_code: rows belong to dag_version.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members)
-    );
-
-    -- deadline_alert: rows belong to serialized_dag.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag)
-    );
-
-    -- serialized_dag: rows belong to dag_version.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)
-    );
-
-    -- dag_version: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."dag_version" AS t WHERE t."id" = ANY (p_members)
-    );
-    RETURN v_rows;
+    ));
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag)),
+        (SELECT count(*) FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."dag_version" AS t WHERE t."id" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_version_rows(uuid[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: dag_code, deadline_alert, serialized_dag, dag_version. Reads only. [body 4696b774c5e1]';
+COMMENT ON FUNCTION windrow_airflow_3.dag_version_count(uuid[], uuid[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 5b1e8c53486d]';
 
--- dag_version_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_batch(
-    p_run       bigint,
-    p_roots     uuid[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      uuid[],
-    OUT o_members      uuid[],
-    OUT o_families     bigint,
-    OUT o_other_roots  uuid[],
-    OUT o_skip_keys    uuid[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- dag_version_delete: deletes the families of the given members, children before parents. Has no transaction control.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(
+    p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_serialized_dag uuid[];
-    v_artifacts uuid[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_airflow_3.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_airflow_3.judge('dag_version', p_roots::uuid[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
+    o_rows := ARRAY[0, 0, 0, 0];
     k_serialized_dag := ARRAY(
-        SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (o_members)
+        SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)
         ORDER BY 1
     );
-
     -- dag_code: rows belong to dag_version.
     DELETE FROM "public"."dag_code" AS t
-    WHERE t."dag_version_id" = ANY (o_members);
+    WHERE t."dag_version_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
-
+    o_rows[1] := o_rows[1] + v_rows;
     -- deadline_alert: rows belong to serialized_dag.
     DELETE FROM "public"."deadline_alert" AS t
     WHERE t."serialized_dag_id" = ANY (k_serialized_dag);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-
+    o_rows[2] := o_rows[2] + v_rows;
     -- serialized_dag: rows belong to dag_version.
     DELETE FROM "public"."serialized_dag" AS t
-    WHERE t."dag_version_id" = ANY (o_members);
+    WHERE t."dag_version_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-
+    o_rows[3] := o_rows[3] + v_rows;
     -- dag_version: the members themselves go last.
     DELETE FROM "public"."dag_version" AS t
-    WHERE t."id" = ANY (o_members);
+    WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'dag_version'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[4] := o_rows[4] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_airflow_3.all_gone('dag_version', (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3]);
     END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF windrow_airflow_3.may_keep('dag_version') THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'dag_code'
-            WHERE EXISTS (SELECT FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'deadline_alert'
-            WHERE EXISTS (SELECT FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag))
-            UNION ALL
-            SELECT 'serialized_dag'
-            WHERE EXISTS (SELECT FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'dag_version'
-            WHERE EXISTS (SELECT FROM "public"."dag_version" AS t WHERE t."id" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.dag_version_batch(bigint, uuid[], timestamptz, bigint, text, boolean, uuid[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: dag_code, deadline_alert, serialized_dag, dag_version. No transaction control, so it can be rolled back; end_time_step() calls it. [body a6c763e4e5f6]';
+COMMENT ON FUNCTION windrow_airflow_3.dag_version_delete(bigint, uuid[], uuid[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 3c055bacd577]';
 
 -- dag_version_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_undated(p_as_of timestamptz, p_scope text)
 RETURNS uuid[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id"
@@ -399,7 +293,7 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_undated(timestamptz, text) IS
     'Roots that are final but have no created_at, so that no retention can ever be reached. Reads only. [body 4a416808e292]';
 
 SELECT windrow_airflow_3.register_routines('30_dag_version.sql', ARRAY[
-    'dag_version_batch', 'dag_version_kept', 'dag_version_members', 'dag_version_newest', 'dag_version_next',
-    'dag_version_rows', 'dag_version_scope', 'dag_version_undated'
+    'dag_version_count', 'dag_version_delete', 'dag_version_kept', 'dag_version_members', 'dag_version_newest',
+    'dag_version_next', 'dag_version_scope', 'dag_version_undated'
 ]);
 RESET ROLE;

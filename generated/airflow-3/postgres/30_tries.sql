@@ -108,32 +108,22 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_verdict(integer, uuid[], timestamptz, timestamptz, boolean) IS
     'Which of the named rows are due, in their order, and why one of them stays. [body 64dc7bfd530d]';
 
--- tries_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_rows(p_members uuid[])
+-- tries_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_count(p_members uuid[])
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    v_rows bigint[] := '{}';
 BEGIN
-
-    -- hitl_detail_history: rows belong to task_instance_history.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (p_members)
-    );
-
-    -- task_instance_history: each row with what belongs to it.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."task_instance_history" AS t WHERE t."task_instance_id" = ANY (p_members)
-    );
-    RETURN v_rows;
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."task_instance_history" AS t WHERE t."task_instance_id" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_rows(uuid[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body db3cb8c4e1b1]';
+COMMENT ON FUNCTION windrow_airflow_3.tries_count(uuid[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 5e96af7a2696]';
 
 -- tries_delete: deletes the given rows, and before them what belongs to them. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_delete(p_run bigint, p_keys uuid[], OUT o_rows bigint[], OUT o_samples text[])
@@ -143,7 +133,6 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force
 AS $windrow$
 DECLARE
     v_rows bigint;
-    v_more bigint;
     v_members uuid[] := p_keys;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     v_watched boolean := windrow_airflow_3.may_keep('tries');
@@ -153,15 +142,9 @@ BEGIN
     DELETE FROM "public"."hitl_detail_history" AS t
     WHERE t."ti_history_id" = ANY (v_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
+    o_rows[1] := o_rows[1] + v_rows;
     IF v_watched THEN
-        IF EXISTS (
-            SELECT FROM "public"."hitl_detail_history" AS t
-            WHERE t."ti_history_id" = ANY (v_members)
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'hitl_detail_history'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
+        PERFORM windrow_airflow_3.all_gone('tries', (windrow_airflow_3.tries_count(v_members))[:1]);
     END IF;
     WITH gone AS (
         DELETE FROM "public"."task_instance_history" AS t
@@ -175,7 +158,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_delete(bigint, uuid[]) IS
-    'Deletes the given rows of task_instance_history with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body e5194bb0796b]';
+    'Deletes the given rows of task_instance_history with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body 63bb9acd4e35]';
 
 -- tries_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_unranked()
@@ -190,6 +173,6 @@ $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_unranked() IS
     'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body 8291ee028b66]';
 SELECT windrow_airflow_3.register_routines('30_tries.sql', ARRAY[
-    'tries_delete', 'tries_rows', 'tries_search', 'tries_unranked', 'tries_verdict'
+    'tries_count', 'tries_delete', 'tries_search', 'tries_unranked', 'tries_verdict'
 ]);
 RESET ROLE;

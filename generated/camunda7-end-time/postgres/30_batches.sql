@@ -68,19 +68,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.batches_scope(timestamptz, bigint,
 
 -- batches_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamp,
-    p_after_key  text,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamp, p_after_key text, p_limit bigint
 )
 RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -107,13 +100,8 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.batches_next(timestamptz, bigint, 
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_kept(p_members text[])
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY(
@@ -233,20 +221,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.batches_kept(text[]) IS
 -- batches_members: rows of act_hi_batch, locked or not: whether they are final, and roots; when they ended;
 -- the place of their type_ in p_scopes.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_members(
-    p_ids    text[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   text[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper text[],
-    OUT o_lower text[]
+    p_ids text[], p_lock boolean, p_scopes text[],
+    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper text[], OUT o_lower text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -275,259 +255,177 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_members(text[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body fc7395864084]';
 
--- batches_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_rows(p_members text[])
+-- batches_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_count(p_members text[], k_act_hi_job_log text[] DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    k_act_hi_job_log text[];
-    v_rows bigint[] := '{}';
 BEGIN
-    k_act_hi_job_log := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members)
+    k_act_hi_job_log := coalesce(k_act_hi_job_log, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
         UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members)
+        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
         UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)
-    );
-
-    -- act_hi_incident: rows belong to act_hi_batch.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members)
+        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
+    RETURN ARRAY[
+        (SELECT count(*) FROM (
+            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+            WHERE p."id_" = ANY (p_members)
             UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members)
+            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+            WHERE p."id_" = ANY (p_members)
             UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)
-        ) AS t
-    );
-
-    -- act_ge_bytearray: rows belong to act_hi_job_log.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (k_act_hi_job_log)
-    );
-
-    -- act_hi_job_log: rows belong to act_hi_batch.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members)
+            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
+            WHERE p."id_" = ANY (p_members)
+        ) AS t),
+        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
+        WHERE p."id_" = ANY (k_act_hi_job_log)),
+        (SELECT count(*) FROM (
+            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+            WHERE p."id_" = ANY (p_members)
             UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members)
+            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+            WHERE p."id_" = ANY (p_members)
             UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)
-        ) AS t
-    );
-
-    -- act_hi_batch: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (p_members)
-    );
-    RETURN v_rows;
+            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
+            WHERE p."id_" = ANY (p_members)
+        ) AS t),
+        (SELECT count(*) FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.batches_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_hi_incident, act_ge_bytearray, act_hi_job_log, act_hi_batch. Reads only. [body 90f0d15828d5]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.batches_count(text[], text[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 5d2397f1144e]';
 
--- batches_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_batch(
-    p_run       bigint,
-    p_roots     text[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      text[],
-    OUT o_members      text[],
-    OUT o_families     bigint,
-    OUT o_other_roots  text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- batches_delete: deletes the families of the given members, children before parents. Has no transaction control.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_delete(
+    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_act_hi_job_log text[];
-    v_artifacts text[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
-    v_watched   boolean;  -- whether a trigger or a rule may keep rows
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7_end_time.judge('batches', p_roots::text[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := windrow_camunda7_end_time.may_keep('batches');
+    o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_job_log := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (o_members)
+        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
         UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (o_members)
+        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
         UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (o_members)
+        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
         ORDER BY 1
     );
-
     -- act_hi_incident: rows belong to act_hi_batch.
     DELETE FROM "public"."act_hi_incident" AS t
     USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (o_members)
+    WHERE p."id_" = ANY (p_members)
       AND t."job_def_id_" = p."seed_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
+        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
     DELETE FROM "public"."act_hi_incident" AS t
     USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (o_members)
+    WHERE p."id_" = ANY (p_members)
       AND t."job_def_id_" = p."monitor_job_def_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
+        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
     DELETE FROM "public"."act_hi_incident" AS t
     USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (o_members)
+    WHERE p."id_" = ANY (p_members)
       AND t."job_def_id_" = p."batch_job_def_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[1] := v_rows;
-
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
+        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
     -- act_ge_bytearray: rows belong to act_hi_job_log.
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_job_log" AS p
     WHERE p."id_" = ANY (k_act_hi_job_log)
       AND t."id_" = p."job_exception_stack_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (k_act_hi_job_log)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[2] := v_rows;
-
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
+        WHERE p."id_" = ANY (k_act_hi_job_log)
+    ));
     -- act_hi_job_log: rows belong to act_hi_batch.
     DELETE FROM "public"."act_hi_job_log" AS t
     USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (o_members)
+    WHERE p."id_" = ANY (p_members)
       AND t."job_def_id_" = p."seed_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[3] := o_rows[3] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
+        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
     DELETE FROM "public"."act_hi_job_log" AS t
     USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (o_members)
+    WHERE p."id_" = ANY (p_members)
       AND t."job_def_id_" = p."monitor_job_def_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[3] := o_rows[3] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
+        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
     DELETE FROM "public"."act_hi_job_log" AS t
     USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (o_members)
+    WHERE p."id_" = ANY (p_members)
       AND t."job_def_id_" = p."batch_job_def_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[3] := o_rows[3] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[3] := v_rows;
-
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
+        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
     -- act_hi_batch: the members themselves go last.
     DELETE FROM "public"."act_hi_batch" AS t
-    WHERE t."id_" = ANY (o_members);
+    WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'act_hi_batch'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[4] := o_rows[4] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_camunda7_end_time.all_gone('batches', (windrow_camunda7_end_time.batches_count(p_members, k_act_hi_job_log))[:3]);
     END IF;
-
-    IF v_watched THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'act_hi_batch'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.batches_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: act_hi_incident, act_ge_bytearray, act_hi_job_log, act_hi_batch. No transaction control, so it can be rolled back; end_time_step() calls it. [body a694951a834a]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.batches_delete(bigint, text[], text[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 3126911b1887]';
 
 -- batches_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id_"
@@ -542,7 +440,7 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.batches_undated(timestamptz, text)
     'Roots that are final but have no end_time_, so that no retention can ever be reached. Reads only. [body d48d739561da]';
 
 SELECT windrow_camunda7_end_time.register_routines('30_batches.sql', ARRAY[
-    'batches_batch', 'batches_kept', 'batches_members', 'batches_next', 'batches_rows', 'batches_scope',
+    'batches_count', 'batches_delete', 'batches_kept', 'batches_members', 'batches_next', 'batches_scope',
     'batches_undated'
 ]);
 RESET ROLE;

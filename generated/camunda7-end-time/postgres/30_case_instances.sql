@@ -44,19 +44,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_scope(timestamptz, 
 
 -- case_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamp,
-    p_after_key  text,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamp, p_after_key text, p_limit bigint
 )
 RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -83,13 +76,8 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_next(timestamptz, b
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_kept(p_members text[])
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY(
@@ -275,20 +263,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_kept(text[]) IS
 -- case_instances_members: rows of act_hi_caseinst, locked or not: whether they are final, and roots; when they ended;
 -- the place of their case_def_id_ in p_scopes.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_members(
-    p_ids    text[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   text[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper text[],
-    OUT o_lower text[]
+    p_ids text[], p_lock boolean, p_scopes text[],
+    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper text[], OUT o_lower text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -317,13 +297,78 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_members(text[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 082f2e061ee3]';
 
--- case_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_rows(p_members text[])
+-- case_instances_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_count(p_members text[], k_act_hi_varinst text[] DEFAULT NULL, k_act_hi_taskinst text[] DEFAULT NULL, k_act_hi_attachment text[] DEFAULT NULL, k_act_hi_detail text[] DEFAULT NULL, k_act_hi_decinst text[] DEFAULT NULL, k_act_hi_dec_out text[] DEFAULT NULL, k_act_hi_dec_in text[] DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $windrow$
+BEGIN
+    k_act_hi_varinst := coalesce(k_act_hi_varinst, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+    ));
+    k_act_hi_taskinst := coalesce(k_act_hi_taskinst, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+    ));
+    k_act_hi_attachment := coalesce(k_act_hi_attachment, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
+    ));
+    k_act_hi_detail := coalesce(k_act_hi_detail, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
+    ));
+    k_act_hi_decinst := coalesce(k_act_hi_decinst, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+    ));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
+    ));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
+    ));
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM (
+            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_varinst)
+            UNION
+            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_detail)
+            UNION
+            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_dec_in)
+            UNION
+            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_dec_out)
+            UNION
+            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_"
+            WHERE p."id_" = ANY (k_act_hi_attachment)
+        ) AS t),
+        (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)),
+        (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)),
+        (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."case_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)),
+        (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)),
+        (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)),
+        (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_caseinst" AS t WHERE t."id_" = ANY (p_members))
+    ];
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_count(text[], text[], text[], text[], text[], text[], text[], text[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 33148fe51dee]';
+
+-- case_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_delete(
+    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_act_hi_varinst text[];
@@ -333,185 +378,27 @@ DECLARE
     k_act_hi_decinst text[];
     k_act_hi_dec_out text[];
     k_act_hi_dec_in text[];
-    v_rows bigint[] := '{}';
+    v_rows bigint;
 BEGIN
+    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(
         SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        ORDER BY 1
     );
     k_act_hi_taskinst := ARRAY(
         SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        ORDER BY 1
     );
     k_act_hi_attachment := ARRAY(
         SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
+        ORDER BY 1
     );
     k_act_hi_detail := ARRAY(
         SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
+        ORDER BY 1
     );
     k_act_hi_decinst := ARRAY(
         SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-    );
-    k_act_hi_dec_out := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-    );
-    k_act_hi_dec_in := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-    );
-
-    -- act_hi_caseactinst: rows belong to act_hi_caseinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-    );
-
-    -- act_ge_bytearray: rows belong to act_hi_varinst or act_hi_detail or act_hi_dec_in or act_hi_dec_out or act_hi_attachment.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_varinst)
-            UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_detail)
-            UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in)
-            UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_out)
-            UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_" WHERE p."id_" = ANY (k_act_hi_attachment)
-        ) AS t
-    );
-
-    -- act_hi_dec_in: rows belong to act_hi_decinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-    );
-
-    -- act_hi_dec_out: rows belong to act_hi_decinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-    );
-
-    -- act_hi_decinst: rows belong to act_hi_caseinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-    );
-
-    -- act_hi_detail: rows belong to act_hi_caseinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
-    );
-
-    -- act_hi_op_log: rows belong to act_hi_caseinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."case_inst_id_" = ANY (p_members)
-    );
-
-    -- act_hi_attachment: rows belong to act_hi_taskinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-    );
-
-    -- act_hi_comment: rows belong to act_hi_taskinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-    );
-
-    -- act_hi_identitylink: rows belong to act_hi_taskinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-    );
-
-    -- act_hi_taskinst: rows belong to act_hi_caseinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-    );
-
-    -- act_hi_varinst: rows belong to act_hi_caseinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-    );
-
-    -- act_hi_caseinst: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_caseinst" AS t WHERE t."id_" = ANY (p_members)
-    );
-    RETURN v_rows;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_hi_caseactinst, act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_op_log, act_hi_attachment, act_hi_comment, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_caseinst. Reads only. [body 40af01933f04]';
-
--- case_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_batch(
-    p_run       bigint,
-    p_roots     text[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      text[],
-    OUT o_members      text[],
-    OUT o_families     bigint,
-    OUT o_other_roots  text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    k_act_hi_varinst text[];
-    k_act_hi_taskinst text[];
-    k_act_hi_attachment text[];
-    k_act_hi_detail text[];
-    k_act_hi_decinst text[];
-    k_act_hi_dec_out text[];
-    k_act_hi_dec_in text[];
-    v_artifacts text[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
-    v_watched   boolean;  -- whether a trigger or a rule may keep rows
-BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7_end_time.judge('case_instances', p_roots::text[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := windrow_camunda7_end_time.may_keep('case_instances');
-    k_act_hi_varinst := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (o_members)
-        ORDER BY 1
-    );
-    k_act_hi_taskinst := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (o_members)
-        ORDER BY 1
-    );
-    k_act_hi_attachment := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-        ORDER BY 1
-    );
-    k_act_hi_detail := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (o_members)
-        ORDER BY 1
-    );
-    k_act_hi_decinst := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (o_members)
         ORDER BY 1
     );
     k_act_hi_dec_out := ARRAY(
@@ -522,211 +409,135 @@ BEGIN
         SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
         ORDER BY 1
     );
-
     -- act_hi_caseactinst: rows belong to act_hi_caseinst.
     DELETE FROM "public"."act_hi_caseactinst" AS t
-    WHERE t."case_inst_id_" = ANY (o_members);
+    WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
-
+    o_rows[1] := o_rows[1] + v_rows;
     -- act_ge_bytearray: rows belong to act_hi_varinst or act_hi_detail or act_hi_dec_in or act_hi_dec_out or act_hi_attachment.
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_varinst" AS p
     WHERE p."id_" = ANY (k_act_hi_varinst)
       AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_varinst)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_"
+        WHERE p."id_" = ANY (k_act_hi_varinst)
+    ));
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_detail" AS p
     WHERE p."id_" = ANY (k_act_hi_detail)
       AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_detail)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_"
+        WHERE p."id_" = ANY (k_act_hi_detail)
+    ));
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_dec_in" AS p
     WHERE p."id_" = ANY (k_act_hi_dec_in)
       AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
+        WHERE p."id_" = ANY (k_act_hi_dec_in)
+    ));
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_dec_out" AS p
     WHERE p."id_" = ANY (k_act_hi_dec_out)
       AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_out)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
+        WHERE p."id_" = ANY (k_act_hi_dec_out)
+    ));
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_attachment" AS p
     WHERE p."id_" = ANY (k_act_hi_attachment)
       AND t."id_" = p."content_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_" WHERE p."id_" = ANY (k_act_hi_attachment)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[2] := v_rows;
-
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_"
+        WHERE p."id_" = ANY (k_act_hi_attachment)
+    ));
     -- act_hi_dec_in: rows belong to act_hi_decinst.
     DELETE FROM "public"."act_hi_dec_in" AS t
     WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-
+    o_rows[3] := o_rows[3] + v_rows;
     -- act_hi_dec_out: rows belong to act_hi_decinst.
     DELETE FROM "public"."act_hi_dec_out" AS t
     WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-
+    o_rows[4] := o_rows[4] + v_rows;
     -- act_hi_decinst: rows belong to act_hi_caseinst.
     DELETE FROM "public"."act_hi_decinst" AS t
-    WHERE t."case_inst_id_" = ANY (o_members);
+    WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := v_rows;
-
+    o_rows[5] := o_rows[5] + v_rows;
     -- act_hi_detail: rows belong to act_hi_caseinst.
     DELETE FROM "public"."act_hi_detail" AS t
-    WHERE t."case_inst_id_" = ANY (o_members);
+    WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[6] := v_rows;
-
+    o_rows[6] := o_rows[6] + v_rows;
     -- act_hi_op_log: rows belong to act_hi_caseinst.
     DELETE FROM "public"."act_hi_op_log" AS t
-    WHERE t."case_inst_id_" = ANY (o_members);
+    WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[7] := v_rows;
-
+    o_rows[7] := o_rows[7] + v_rows;
     -- act_hi_attachment: rows belong to act_hi_taskinst.
     DELETE FROM "public"."act_hi_attachment" AS t
     WHERE t."task_id_" = ANY (k_act_hi_taskinst);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[8] := v_rows;
-
+    o_rows[8] := o_rows[8] + v_rows;
     -- act_hi_comment: rows belong to act_hi_taskinst.
     DELETE FROM "public"."act_hi_comment" AS t
     WHERE t."task_id_" = ANY (k_act_hi_taskinst);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[9] := v_rows;
-
+    o_rows[9] := o_rows[9] + v_rows;
     -- act_hi_identitylink: rows belong to act_hi_taskinst.
     DELETE FROM "public"."act_hi_identitylink" AS t
     WHERE t."task_id_" = ANY (k_act_hi_taskinst);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[10] := v_rows;
-
+    o_rows[10] := o_rows[10] + v_rows;
     -- act_hi_taskinst: rows belong to act_hi_caseinst.
     DELETE FROM "public"."act_hi_taskinst" AS t
-    WHERE t."case_inst_id_" = ANY (o_members);
+    WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[11] := v_rows;
-
+    o_rows[11] := o_rows[11] + v_rows;
     -- act_hi_varinst: rows belong to act_hi_caseinst.
     DELETE FROM "public"."act_hi_varinst" AS t
-    WHERE t."case_inst_id_" = ANY (o_members);
+    WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[12] := v_rows;
-
+    o_rows[12] := o_rows[12] + v_rows;
     -- act_hi_caseinst: the members themselves go last.
     DELETE FROM "public"."act_hi_caseinst" AS t
-    WHERE t."id_" = ANY (o_members);
+    WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[13] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'act_hi_caseinst'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[13] := o_rows[13] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_camunda7_end_time.all_gone('case_instances', (windrow_camunda7_end_time.case_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_attachment, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12]);
     END IF;
-
-    IF v_watched THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'act_hi_caseactinst'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_dec_in'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst))
-            UNION ALL
-            SELECT 'act_hi_dec_out'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst))
-            UNION ALL
-            SELECT 'act_hi_decinst'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_detail'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_op_log'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_op_log" AS t WHERE t."case_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_attachment'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst))
-            UNION ALL
-            SELECT 'act_hi_comment'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_comment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst))
-            UNION ALL
-            SELECT 'act_hi_identitylink'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst))
-            UNION ALL
-            SELECT 'act_hi_taskinst'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_varinst'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_caseinst'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_caseinst" AS t WHERE t."id_" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: act_hi_caseactinst, act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_hi_detail, act_hi_op_log, act_hi_attachment, act_hi_comment, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_caseinst. No transaction control, so it can be rolled back; end_time_step() calls it. [body 616fef83d3e7]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_delete(bigint, text[], text[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 092db36391a5]';
 
 -- case_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id_"
@@ -744,8 +555,7 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_undated(timestamptz
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
@@ -765,7 +575,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 2e997422bc19]';
 SELECT windrow_camunda7_end_time.register_routines('30_case_instances.sql', ARRAY[
-    'case_instances_batch', 'case_instances_kept', 'case_instances_members', 'case_instances_next',
-    'case_instances_rows', 'case_instances_scope', 'case_instances_undated', 'case_instances_unlisted'
+    'case_instances_count', 'case_instances_delete', 'case_instances_kept', 'case_instances_members',
+    'case_instances_next', 'case_instances_scope', 'case_instances_undated', 'case_instances_unlisted'
 ]);
 RESET ROLE;

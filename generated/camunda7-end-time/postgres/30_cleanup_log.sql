@@ -25,19 +25,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_scope(timestamptz, big
 
 -- cleanup_log_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamp,
-    p_after_key  text,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamp, p_after_key text, p_limit bigint
 )
 RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -61,13 +54,8 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_next(timestamptz, bigi
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_kept(p_members text[])
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY(
@@ -112,20 +100,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_kept(text[]) IS
 -- cleanup_log_members: rows of act_hi_job_log, locked or not: whether they are final, and roots; when they ended;
 -- they have no scope.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_members(
-    p_ids    text[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   text[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper text[],
-    OUT o_lower text[]
+    p_ids text[], p_lock boolean, p_scopes text[],
+    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper text[], OUT o_lower text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -152,136 +132,66 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_members(text[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 150ecdc26aa0]';
 
--- cleanup_log_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_rows(p_members text[])
+-- cleanup_log_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_count(p_members text[])
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    v_rows bigint[] := '{}';
 BEGIN
-
-    -- act_ge_bytearray: rows belong to act_hi_job_log.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (p_members)
-    );
-
-    -- act_hi_job_log: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members)
-    );
-    RETURN v_rows;
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
+        WHERE p."id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_ge_bytearray, act_hi_job_log. Reads only. [body 5337b34f2231]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_count(text[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 709b2300577d]';
 
--- cleanup_log_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_batch(
-    p_run       bigint,
-    p_roots     text[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      text[],
-    OUT o_members      text[],
-    OUT o_families     bigint,
-    OUT o_other_roots  text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- cleanup_log_delete: deletes the families of the given members, children before parents. Has no transaction control.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_delete(
+    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_artifacts text[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
-    v_watched   boolean;  -- whether a trigger or a rule may keep rows
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7_end_time.judge('cleanup_log', p_roots::text[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := windrow_camunda7_end_time.may_keep('cleanup_log');
-
+    o_rows := ARRAY[0, 0];
     -- act_ge_bytearray: rows belong to act_hi_job_log.
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_job_log" AS p
-    WHERE p."id_" = ANY (o_members)
+    WHERE p."id_" = ANY (p_members)
       AND t."id_" = p."job_exception_stack_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (o_members)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[1] := v_rows;
-
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
+        WHERE p."id_" = ANY (p_members)
+    ));
     -- act_hi_job_log: the members themselves go last.
     DELETE FROM "public"."act_hi_job_log" AS t
-    WHERE t."id_" = ANY (o_members);
+    WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'act_hi_job_log'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[2] := o_rows[2] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_camunda7_end_time.all_gone('cleanup_log', (windrow_camunda7_end_time.cleanup_log_count(p_members))[:1]);
     END IF;
-
-    IF v_watched THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'act_hi_job_log'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: act_ge_bytearray, act_hi_job_log. No transaction control, so it can be rolled back; end_time_step() calls it. [body 5e792ac5d0b9]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_delete(bigint, text[], text[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body abaf80354eb4]';
 
 -- cleanup_log_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id_"
@@ -297,7 +207,7 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_undated(timestamptz, t
     'Roots that are final but have no timestamp_, so that no retention can ever be reached. Reads only. [body c88898c90519]';
 
 SELECT windrow_camunda7_end_time.register_routines('30_cleanup_log.sql', ARRAY[
-    'cleanup_log_batch', 'cleanup_log_kept', 'cleanup_log_members', 'cleanup_log_next', 'cleanup_log_rows',
+    'cleanup_log_count', 'cleanup_log_delete', 'cleanup_log_kept', 'cleanup_log_members', 'cleanup_log_next',
     'cleanup_log_scope', 'cleanup_log_undated'
 ]);
 RESET ROLE;

@@ -44,19 +44,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_scope(timestamptz, bigin
 
 -- decisions_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamp,
-    p_after_key  text,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamp, p_after_key text, p_limit bigint
 )
 RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -85,13 +78,8 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_next(timestamptz, bigint
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_kept(p_members text[])
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN ARRAY(
@@ -169,20 +157,12 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_kept(text[]) IS
 -- decisions_members: rows of act_hi_decinst, locked or not: whether they are final, and roots; when they ended;
 -- the place of their dec_def_id_ in p_scopes; then the links of them.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_members(
-    p_ids    text[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   text[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper text[],
-    OUT o_lower text[]
+    p_ids text[], p_lock boolean, p_scopes text[],
+    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper text[], OUT o_lower text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -223,200 +203,111 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_members(text[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. o_upper, o_lower: both ends of the links of these rows. judge() calls it, level by level. [body a0470bff6801]';
 
--- decisions_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_rows(p_members text[])
+-- decisions_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_count(p_members text[], k_act_hi_dec_out text[] DEFAULT NULL, k_act_hi_dec_in text[] DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+AS $windrow$
+BEGIN
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)
+    ));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)
+    ));
+    RETURN ARRAY[
+        (SELECT count(*) FROM (
+            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_dec_in)
+            UNION
+            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_dec_out)
+        ) AS t),
+        (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (p_members))
+    ];
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_count(text[], text[], text[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 5056a48db63f]';
+
+-- decisions_delete: deletes the families of the given members, children before parents. Has no transaction control.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_delete(
+    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_act_hi_dec_out text[];
     k_act_hi_dec_in text[];
-    v_rows bigint[] := '{}';
+    v_rows bigint;
 BEGIN
+    o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_dec_out := ARRAY(
         SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)
+        ORDER BY 1
     );
     k_act_hi_dec_in := ARRAY(
         SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)
-    );
-
-    -- act_ge_bytearray: rows belong to act_hi_dec_in or act_hi_dec_out.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in)
-            UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_out)
-        ) AS t
-    );
-
-    -- act_hi_dec_in: rows belong to act_hi_decinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)
-    );
-
-    -- act_hi_dec_out: rows belong to act_hi_decinst.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)
-    );
-
-    -- act_hi_decinst: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (p_members)
-    );
-    RETURN v_rows;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_rows(text[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst. Reads only. [body 0c68f2ccfc8f]';
-
--- decisions_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_batch(
-    p_run       bigint,
-    p_roots     text[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      text[],
-    OUT o_members      text[],
-    OUT o_families     bigint,
-    OUT o_other_roots  text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    k_act_hi_dec_out text[];
-    k_act_hi_dec_in text[];
-    v_artifacts text[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
-    v_watched   boolean;  -- whether a trigger or a rule may keep rows
-BEGIN
-    o_rows := ARRAY[0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_camunda7_end_time.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7_end_time.judge('decisions', p_roots::text[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    v_watched := windrow_camunda7_end_time.may_keep('decisions');
-    k_act_hi_dec_out := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (o_members)
         ORDER BY 1
     );
-    k_act_hi_dec_in := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (o_members)
-        ORDER BY 1
-    );
-
     -- act_ge_bytearray: rows belong to act_hi_dec_in or act_hi_dec_out.
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_dec_in" AS p
     WHERE p."id_" = ANY (k_act_hi_dec_in)
       AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
+        WHERE p."id_" = ANY (k_act_hi_dec_in)
+    ));
     DELETE FROM "public"."act_ge_bytearray" AS t
     USING "public"."act_hi_dec_out" AS p
     WHERE p."id_" = ANY (k_act_hi_dec_out)
       AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- Looked for while the rows are there that they name.
-    IF v_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_out)
-    ) THEN
-        RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-    END IF;
-    o_rows[1] := v_rows;
-
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
+        WHERE p."id_" = ANY (k_act_hi_dec_out)
+    ));
     -- act_hi_dec_in: rows belong to act_hi_decinst.
     DELETE FROM "public"."act_hi_dec_in" AS t
-    WHERE t."dec_inst_id_" = ANY (o_members);
+    WHERE t."dec_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-
+    o_rows[2] := o_rows[2] + v_rows;
     -- act_hi_dec_out: rows belong to act_hi_decinst.
     DELETE FROM "public"."act_hi_dec_out" AS t
-    WHERE t."dec_inst_id_" = ANY (o_members);
+    WHERE t."dec_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-
+    o_rows[3] := o_rows[3] + v_rows;
     -- act_hi_decinst: the members themselves go last.
     DELETE FROM "public"."act_hi_decinst" AS t
-    WHERE t."id_" = ANY (o_members);
+    WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'act_hi_decinst'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[4] := o_rows[4] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_camunda7_end_time.all_gone('decisions', (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3]);
     END IF;
-
-    IF v_watched THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'act_hi_dec_in'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_dec_out'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (o_members))
-            UNION ALL
-            SELECT 'act_hi_decinst'
-            WHERE EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_batch(bigint, text[], timestamptz, bigint, text, boolean, text[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: act_ge_bytearray, act_hi_dec_in, act_hi_dec_out, act_hi_decinst. No transaction control, so it can be rolled back; end_time_step() calls it. [body 48fbc787148c]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_delete(bigint, text[], text[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body c9eddf7900b1]';
 
 -- decisions_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id_"
@@ -436,8 +327,7 @@ COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_undated(timestamptz, tex
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
@@ -459,7 +349,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 1eeb0c159f4a]';
 SELECT windrow_camunda7_end_time.register_routines('30_decisions.sql', ARRAY[
-    'decisions_batch', 'decisions_kept', 'decisions_members', 'decisions_next', 'decisions_rows', 'decisions_scope',
-    'decisions_undated', 'decisions_unlisted'
+    'decisions_count', 'decisions_delete', 'decisions_kept', 'decisions_members', 'decisions_next',
+    'decisions_scope', 'decisions_undated', 'decisions_unlisted'
 ]);
 RESET ROLE;

@@ -30,9 +30,10 @@ SELECT windrow_camunda7.register_rule(1, $windrow$
     "retries": 3, "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "unit": "family",
-  "others": [
-    {"of": "batches", "root": "act_hi_batch", "key": ["id_ text"]},
-    {"of": "decisions", "root": "act_hi_decinst", "key": ["id_ text"]}
+  "stamps": [
+    {"root": "act_hi_procinst", "key": ["id_ text"], "first_key": "", "tables": ["act_hi_actinst", "act_hi_identitylink", "act_hi_taskinst", "act_hi_varinst", "act_hi_detail", "act_hi_incident", "act_hi_ext_task_log", "act_hi_job_log", "act_hi_op_log", "act_hi_comment", "act_hi_attachment", "act_hi_dec_in", "act_hi_dec_out", "act_hi_decinst", "act_ge_bytearray", "act_ru_authorization", "act_hi_procinst"]},
+    {"of": "batches", "root": "act_hi_batch", "key": ["id_ text"], "first_key": "", "tables": ["act_hi_incident", "act_hi_job_log", "act_ge_bytearray", "act_hi_batch"]},
+    {"of": "decisions", "root": "act_hi_decinst", "key": ["id_ text"], "first_key": "", "tables": ["act_hi_dec_in", "act_hi_dec_out", "act_ge_bytearray", "act_hi_decinst"]}
   ]
 }
 $windrow$);

@@ -20,12 +20,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_window(
     OUT o_to   timestamp
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_busy bigint := (SELECT max(l.rows) FROM unnest(p_last[2:]) AS l(rows)) * 3 / 4;
@@ -228,13 +224,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(
     OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_held text[];
@@ -449,10 +440,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_batch(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -1041,10 +1029,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -1250,13 +1235,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_next(
     OUT o_last  timestamp
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_sort = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
@@ -1289,13 +1269,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(
     OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_held text[];
@@ -1432,10 +1407,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_families(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -1820,10 +1792,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_families_count(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
@@ -1945,8 +1914,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_families_count(text[], timestamp, t
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_undated(p_as_of timestamptz, p_scope text)
 RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT DISTINCT coalesce(r."root_proc_inst_id_", r."id_")
@@ -1964,9 +1932,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_undated(timestamptz, text) IS
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_due(p_from timestamp, p_as_of timestamptz, p_limit bigint)
 RETURNS TABLE (ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -1987,8 +1953,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_due(timestamp, timestamptz, bigint)
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_age_of(p_key text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     RETURN (
@@ -2029,8 +1994,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_other(text) IS
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_strays()
 RETURNS TABLE (table_name text, apart bigint, undated bigint)
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT
         'act_hi_actinst',
@@ -2196,8 +2160,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_strays() IS
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_in_window(p_from timestamp, p_to timestamp)
 RETURNS text[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT DISTINCT (coalesce(r."root_proc_inst_id_", r."id_"))::text AS key
@@ -2214,9 +2177,7 @@ COMMENT ON FUNCTION windrow_camunda7.history_in_window(timestamp, timestamp) IS
 -- history_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 DECLARE
     v_key      text := p_key::text;

@@ -5,89 +5,6 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_camunda7_owner";
 
--- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
-CREATE OR REPLACE FUNCTION windrow_camunda7.check_stamp_options(p_options jsonb)
-RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-AS $windrow$
-DECLARE
-    v_rules constant text[] := ARRAY['history'];
-    v_others constant text[] := ARRAY['history.batches', 'history.decisions'];
-    v_rule  text;
-    v_key   text;
-    v_to    timestamptz;
-BEGIN
-    PERFORM windrow_camunda7.check_options(p_options, ARRAY['rule', 'to', 'calculated', 'default', 'clear', 'key', 'missing', 'all', 'hierarchical', 'chunk', 'time_budget', 'dry_run', 'of']);
-    v_rule := coalesce(p_options ->> 'rule', CASE WHEN cardinality(v_rules) = 1 THEN v_rules[1] END);
-    IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
-        RAISE EXCEPTION 'no such rule with removal times to set: %', quote_nullable(v_rule)
-            USING ERRCODE = '22023', HINT = format('The rules are: %s.', array_to_string(v_rules, ', '));
-    END IF;
-    IF num_nonnulls(p_options -> 'to', p_options -> 'calculated', p_options -> 'clear') <> 1 THEN
-        RAISE EXCEPTION 'not one of to, calculated and clear'
-            USING ERRCODE = '22023', HINT = 'Write {"to": "2027-01-01T00:00:00Z"}, {"calculated": "end"}, {"calculated": "start"} or {"clear": true}.';
-    END IF;
-    IF num_nonnulls(p_options -> 'key', p_options -> 'missing', p_options -> 'all') <> 1 THEN
-        RAISE EXCEPTION 'not one of key, missing and all'
-            USING ERRCODE = '22023', HINT = 'Write {"key": [17, 18]} for some, {"missing": true} for those without a removal time, or {"all": true}.';
-    END IF;
-    IF p_options ? 'of' AND (v_rule || '.' || (p_options ->> 'of') = ANY (v_others)) IS NOT TRUE THEN
-        RAISE EXCEPTION 'rule % has no such removal times to set: %', v_rule, quote_nullable(p_options ->> 'of')
-            USING ERRCODE = '22023', HINT = format('The option of is the last part of one of these: %s.', array_to_string(v_others, ', '));
-    END IF;
-    IF p_options ? 'to' THEN
-        v_to := windrow_camunda7.instant_of(p_options ->> 'to');
-        -- Whole seconds of four-digit years: what every server stores alike.
-        IF v_to IS NULL OR v_to < '1970-01-02 00:00:00' OR v_to >= '9999-01-01 00:00:00' OR v_to <> date_trunc('second', v_to) THEN
-            RAISE EXCEPTION 'to is not an instant in whole seconds: %', quote_nullable(p_options ->> 'to')
-                USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
-        END IF;
-    END IF;
-    IF p_options ? 'calculated' AND (p_options ->> 'calculated' IN ('start', 'end')) IS NOT TRUE THEN
-        RAISE EXCEPTION 'calculated is neither start nor end: %', quote_nullable(p_options ->> 'calculated')
-            USING ERRCODE = '22023', HINT = 'Say from when on the time to live counts: {"calculated": "end"}.';
-    END IF;
-    IF p_options ? 'default' AND (NOT p_options ? 'calculated' OR windrow_camunda7.seconds(p_options ->> 'default') IS NULL) THEN
-        RAISE EXCEPTION 'default is not the time to live of a calculated removal time: %', quote_nullable(p_options ->> 'default')
-            USING ERRCODE = '22023', HINT = 'Write it like {"calculated": "end", "default": "30d"}: for definitions without a time to live.';
-    END IF;
-    FOR v_key IN SELECT f.name FROM unnest(ARRAY['clear', 'missing', 'all']) AS f(name) LOOP
-        IF p_options ? v_key AND p_options -> v_key <> 'true' THEN
-            RAISE EXCEPTION '% is not true: %', v_key, p_options -> v_key
-                USING ERRCODE = '22023', HINT = format('Write {"%s": true}, or leave it out.', v_key);
-        END IF;
-    END LOOP;
-    FOR v_key IN SELECT f.name FROM unnest(ARRAY['hierarchical', 'dry_run']) AS f(name) LOOP
-        IF p_options ? v_key AND jsonb_typeof(p_options -> v_key) <> 'boolean' THEN
-            RAISE EXCEPTION '% is not true or false: %', v_key, p_options -> v_key
-                USING ERRCODE = '22023', HINT = format('Write {"%s": true} or {"%s": false}.', v_key, v_key);
-        END IF;
-    END LOOP;
-    IF p_options ? 'chunk' AND ((p_options ->> 'chunk') ~ '^[1-9][0-9]{0,3}$') IS NOT TRUE THEN
-        RAISE EXCEPTION 'chunk is not a number from 1 to 9999: %', quote_nullable(p_options ->> 'chunk')
-            USING ERRCODE = '22023', HINT = 'Write it like {"chunk": 200}: so many families in one transaction.';
-    END IF;
-    IF p_options ? 'time_budget' AND coalesce(windrow_camunda7.seconds(p_options ->> 'time_budget'), 0) <= 0 THEN
-        RAISE EXCEPTION 'time_budget is not a duration above 0: %', quote_nullable(p_options ->> 'time_budget')
-            USING ERRCODE = '22023', HINT = 'Write it like {"time_budget": "10m"}.';
-    END IF;
-    IF p_options ? 'key' THEN
-        IF jsonb_typeof(p_options -> 'key') <> 'array' OR jsonb_array_length(p_options -> 'key') = 0 THEN
-            RAISE EXCEPTION 'the option key is not a list of keys'
-                USING ERRCODE = '22023', HINT = 'Write it like {"key": [17, 18]}.';
-        END IF;
-        FOR v_key IN SELECT k.key FROM jsonb_array_elements_text(p_options -> 'key') AS k(key) LOOP
-            PERFORM windrow_camunda7.check_key(v_rule || coalesce('.' || (p_options ->> 'of'), ''), v_key);
-        END LOOP;
-    END IF;
-    RETURN v_rule;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.check_stamp_options(jsonb) IS
-    'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body adb1ded35c01]';
-
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
 -- history_stamp_next: the next families or instances, in the order of the rows of act_hi_procinst that lead to them.
@@ -99,14 +16,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_next(
     OUT o_keys text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_family boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
@@ -176,14 +87,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_batch(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
-SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_family   boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
@@ -194,10 +99,9 @@ DECLARE
     v_keys     text[];
     v_families text[];
     v_times    timestamp[];
-    v_changed  bigint;
     v_rows     bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
+    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a batch needs the isolation level read committed'
             USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
@@ -260,763 +164,658 @@ BEGIN
     o_families := cardinality(v_keys);
 
     -- act_hi_actinst
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_actinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_actinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_actinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_actinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
     END IF;
-    o_rows[1] := v_rows;
 
     -- act_hi_identitylink
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_identitylink" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
         -- The rows that name one of the instance in act_hi_taskinst.
         UPDATE "public"."act_hi_identitylink" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
         -- The rows that name one of one below it in act_hi_taskinst.
         UPDATE "public"."act_hi_identitylink" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = m."id_"
-        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
     ELSE
         -- The rows that name one of the instance in act_hi_taskinst.
         UPDATE "public"."act_hi_identitylink" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."task_id_" = o."id_"
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."task_id_" = o."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
     END IF;
-    o_rows[2] := v_rows;
 
     -- act_hi_taskinst
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_taskinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_taskinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_taskinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_taskinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
     END IF;
-    o_rows[3] := v_rows;
 
     -- act_hi_varinst
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_varinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_varinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_varinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_varinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
     END IF;
-    o_rows[4] := v_rows;
 
     -- act_hi_detail
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_detail" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[5] := o_rows[5] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_detail" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[5] := o_rows[5] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_detail" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[5] := o_rows[5] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_detail" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[5] := o_rows[5] + v_rows;
     END IF;
-    o_rows[5] := v_rows;
 
     -- act_hi_incident
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_incident" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[6] := o_rows[6] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_incident" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[6] := o_rows[6] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_incident" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[6] := o_rows[6] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_incident" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[6] := o_rows[6] + v_rows;
     END IF;
-    o_rows[6] := v_rows;
 
     -- act_hi_ext_task_log
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_ext_task_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[7] := o_rows[7] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_ext_task_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[7] := o_rows[7] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_ext_task_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[7] := o_rows[7] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_ext_task_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[7] := o_rows[7] + v_rows;
     END IF;
-    o_rows[7] := v_rows;
 
     -- act_hi_job_log
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_job_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[8] := o_rows[8] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_job_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."process_instance_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."process_instance_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[8] := o_rows[8] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_job_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."process_instance_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."process_instance_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[8] := o_rows[8] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_job_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."process_instance_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."process_instance_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[8] := o_rows[8] + v_rows;
     END IF;
-    o_rows[8] := v_rows;
 
     -- act_hi_op_log
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_op_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[9] := o_rows[9] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_op_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[9] := o_rows[9] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_op_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[9] := o_rows[9] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_op_log" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[9] := o_rows[9] + v_rows;
     END IF;
-    o_rows[9] := v_rows;
 
     -- act_hi_comment
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_comment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[10] := o_rows[10] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_comment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[10] := o_rows[10] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_comment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[10] := o_rows[10] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_comment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[10] := o_rows[10] + v_rows;
     END IF;
-    o_rows[10] := v_rows;
 
     -- act_hi_attachment
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_attachment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[11] := o_rows[11] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_attachment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[11] := o_rows[11] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_attachment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[11] := o_rows[11] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_attachment" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[11] := o_rows[11] + v_rows;
     END IF;
-    o_rows[11] := v_rows;
 
     -- act_hi_dec_in
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_dec_in" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[12] := o_rows[12] + v_rows;
         -- The rows that name one of the instance in act_hi_decinst.
         UPDATE "public"."act_hi_dec_in" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[12] := o_rows[12] + v_rows;
         -- The rows that name one of one below it in act_hi_decinst.
         UPDATE "public"."act_hi_dec_in" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[12] := o_rows[12] + v_rows;
     ELSE
         -- The rows that name one of the instance in act_hi_decinst.
         UPDATE "public"."act_hi_dec_in" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_"
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = o."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[12] := o_rows[12] + v_rows;
     END IF;
-    o_rows[12] := v_rows;
 
     -- act_hi_dec_out
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_dec_out" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[13] := o_rows[13] + v_rows;
         -- The rows that name one of the instance in act_hi_decinst.
         UPDATE "public"."act_hi_dec_out" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[13] := o_rows[13] + v_rows;
         -- The rows that name one of one below it in act_hi_decinst.
         UPDATE "public"."act_hi_dec_out" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[13] := o_rows[13] + v_rows;
     ELSE
         -- The rows that name one of the instance in act_hi_decinst.
         UPDATE "public"."act_hi_dec_out" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_"
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = o."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[13] := o_rows[13] + v_rows;
     END IF;
-    o_rows[13] := v_rows;
 
     -- act_hi_decinst
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_decinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[14] := o_rows[14] + v_rows;
         -- The rows of the instance.
         UPDATE "public"."act_hi_decinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[14] := o_rows[14] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_decinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[14] := o_rows[14] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_decinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[14] := o_rows[14] + v_rows;
     END IF;
-    o_rows[14] := v_rows;
 
     -- act_ge_bytearray
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_varinst.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_varinst" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_detail.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_detail" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_ext_task_log.error_details_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_ext_task_log" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_job_log.job_exception_stack_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_job_log" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_attachment.content_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_attachment" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_in.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_dec_in" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_out.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_dec_out" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_varinst.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_detail.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_ext_task_log.error_details_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_job_log.job_exception_stack_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = w.id
-        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_attachment.content_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_in.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_out.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_varinst.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_detail.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_ext_task_log.error_details_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_job_log.job_exception_stack_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m."id_"
-        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_attachment.content_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_in.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
@@ -1024,10 +823,9 @@ BEGIN
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_out.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
@@ -1035,248 +833,113 @@ BEGIN
         JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
     ELSE
         -- What these rows name in act_hi_varinst.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family)
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_detail.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family)
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_ext_task_log.error_details_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."error_details_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family)
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."error_details_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_job_log.job_exception_stack_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = w.id
-        WHERE t."id_" = r."job_exception_stack_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family)
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."job_exception_stack_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_attachment.content_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."content_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family)
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."content_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_in.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family)
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
         -- What these rows name in act_hi_dec_out.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family)
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[15] := o_rows[15] + v_rows;
     END IF;
-    o_rows[15] := v_rows;
 
     -- act_ru_authorization
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_ru_authorization" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[16] := o_rows[16] + v_rows;
     ELSE
         -- Its rows name no single instance.
         NULL;
     END IF;
-    o_rows[16] := v_rows;
 
     -- act_hi_procinst
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the family.
         UPDATE "public"."act_hi_procinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[17] := o_rows[17] + v_rows;
         -- A root that does not name itself.
         UPDATE "public"."act_hi_procinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[17] := o_rows[17] + v_rows;
     ELSE
         -- The instances themselves.
         UPDATE "public"."act_hi_procinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[17] := o_rows[17] + v_rows;
     END IF;
-    o_rows[17] := v_rows;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_procinst first. No transaction control; history_stamp_step calls it. [body 6c90fcb2c24b]';
-
--- history_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7.run%ROWTYPE;
-    v_progress windrow_camunda7.run_stamp%ROWTYPE;
-    v_next     record;
-    v_batch    record;
-    v_sqlstate text;
-    v_message  text;
-    v_busy     boolean := false;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM windrow_camunda7.run_stamp AS r WHERE r.run_id = p_run AND r.rule = 'history' FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT windrow_camunda7.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF windrow_camunda7.rule_paused('history') IS NOT NULL THEN
-        RETURN windrow_camunda7.rule_paused('history');
-    END IF;
-
-    SELECT * INTO v_next FROM windrow_camunda7.history_stamp_next(v_run.options, coalesce(v_progress.cursor_key, '')::text, v_progress.batch_families);
-    IF v_next.o_last IS NULL THEN
-        RETURN 'nothing left';
-    END IF;
-
-    PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
-    BEGIN
-        SELECT * INTO v_batch FROM windrow_camunda7.history_stamp_batch(v_run.options, v_next.o_keys);
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_camunda7.setting_of('history', 'retries') THEN
-        UPDATE windrow_camunda7.run_stamp AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'history';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL AND cardinality(v_next.o_keys) > 1 THEN
-        UPDATE windrow_camunda7.run_stamp AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = cardinality(v_next.o_keys) / 2,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'history';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL THEN
-        INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'history', v_next.o_keys[1]::text, v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-        SELECT
-            0::bigint AS o_families, v_next.o_keys::text[] AS o_skip_keys,
-            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
-            ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[] AS o_rows
-        INTO v_batch;
-    END IF;
-
-    UPDATE windrow_camunda7.run_stamp AS r
-    SET families = r.families + v_batch.o_families,
-        changed_rows = r.changed_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = least(r.batch_families * 2, coalesce((v_run.options ->> 'chunk')::integer, 200)),
-        cursor_key = v_next.o_last::text,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = 'history';
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM windrow_camunda7.record_skips(p_run, 'history', v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body c0bfb5d327dd]';
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_procinst first. No transaction control; stamp_step() calls it. [body 73b430d47103]';
 
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
@@ -1289,14 +952,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(
     OUT o_keys text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_all    boolean := p_options ? 'all';
@@ -1341,14 +998,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_batch(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
-SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_base     text := p_options ->> 'calculated';
@@ -1358,10 +1009,9 @@ DECLARE
     v_keys     text[];
     v_families text[];
     v_times    timestamp[];
-    v_changed  bigint;
     v_rows     bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0]::bigint[];
+    o_rows := ARRAY[0, 0, 0, 0];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a batch needs the isolation level read committed'
             USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
@@ -1412,234 +1062,98 @@ BEGIN
     o_families := cardinality(v_keys);
 
     -- act_hi_incident
-    v_rows := 0;
     -- The rows that name seed_job_def_id_ of the instance.
     UPDATE "public"."act_hi_incident" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
-    WHERE t."job_def_id_" = o."seed_job_def_id_"
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
+    WHERE t."job_def_id_" = o."seed_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- The rows that name monitor_job_def_id_ of the instance.
     UPDATE "public"."act_hi_incident" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
-    WHERE t."job_def_id_" = o."monitor_job_def_id_"
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
+    WHERE t."job_def_id_" = o."monitor_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
     -- The rows that name batch_job_def_id_ of the instance.
     UPDATE "public"."act_hi_incident" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
-    WHERE t."job_def_id_" = o."batch_job_def_id_"
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
-    o_rows[1] := v_rows;
+    WHERE t."job_def_id_" = o."batch_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[1] := o_rows[1] + v_rows;
 
     -- act_hi_job_log
-    v_rows := 0;
     -- The rows that name seed_job_def_id_ of the instance.
     UPDATE "public"."act_hi_job_log" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
-    WHERE t."job_def_id_" = o."seed_job_def_id_"
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
+    WHERE t."job_def_id_" = o."seed_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- The rows that name monitor_job_def_id_ of the instance.
     UPDATE "public"."act_hi_job_log" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
-    WHERE t."job_def_id_" = o."monitor_job_def_id_"
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
+    WHERE t."job_def_id_" = o."monitor_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- The rows that name batch_job_def_id_ of the instance.
     UPDATE "public"."act_hi_job_log" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
-    WHERE t."job_def_id_" = o."batch_job_def_id_"
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
-    o_rows[2] := v_rows;
+    WHERE t."job_def_id_" = o."batch_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
 
     -- act_ge_bytearray
-    v_rows := 0;
     -- What these rows name in act_hi_job_log.job_exception_stack_id_.
     UPDATE "public"."act_ge_bytearray" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."seed_job_def_id_"
-    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
+    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[3] := o_rows[3] + v_rows;
     -- What these rows name in act_hi_job_log.job_exception_stack_id_.
     UPDATE "public"."act_ge_bytearray" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."monitor_job_def_id_"
-    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
+    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[3] := o_rows[3] + v_rows;
     -- What these rows name in act_hi_job_log.job_exception_stack_id_.
     UPDATE "public"."act_ge_bytearray" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."batch_job_def_id_"
-    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
-    o_rows[3] := v_rows;
+    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[3] := o_rows[3] + v_rows;
 
     -- act_hi_batch
-    v_rows := 0;
     -- The instances themselves.
     UPDATE "public"."act_hi_batch" AS t
     SET "removal_time_" = w.due
     FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-    WHERE t."id_" = w.id
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_changed = ROW_COUNT;
-    v_rows := v_rows + v_changed;
-    o_rows[4] := v_rows;
+    WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[4] := o_rows[4] + v_rows;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_batch first. No transaction control; history_batches_stamp_step calls it. [body cb3532254c39]';
-
--- history_batches_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7.run%ROWTYPE;
-    v_progress windrow_camunda7.run_stamp%ROWTYPE;
-    v_next     record;
-    v_batch    record;
-    v_sqlstate text;
-    v_message  text;
-    v_busy     boolean := false;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM windrow_camunda7.run_stamp AS r WHERE r.run_id = p_run AND r.rule = 'history' FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT windrow_camunda7.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF windrow_camunda7.rule_paused('history') IS NOT NULL THEN
-        RETURN windrow_camunda7.rule_paused('history');
-    END IF;
-
-    SELECT * INTO v_next FROM windrow_camunda7.history_batches_stamp_next(v_run.options, coalesce(v_progress.cursor_key, '')::text, v_progress.batch_families);
-    IF v_next.o_last IS NULL THEN
-        RETURN 'nothing left';
-    END IF;
-
-    PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
-    BEGIN
-        SELECT * INTO v_batch FROM windrow_camunda7.history_batches_stamp_batch(v_run.options, v_next.o_keys);
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_camunda7.setting_of('history', 'retries') THEN
-        UPDATE windrow_camunda7.run_stamp AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'history';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL AND cardinality(v_next.o_keys) > 1 THEN
-        UPDATE windrow_camunda7.run_stamp AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = cardinality(v_next.o_keys) / 2,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'history';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL THEN
-        INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'history', v_next.o_keys[1]::text, v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-        SELECT
-            0::bigint AS o_families, v_next.o_keys::text[] AS o_skip_keys,
-            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
-            ARRAY[0, 0, 0, 0]::bigint[] AS o_rows
-        INTO v_batch;
-    END IF;
-
-    UPDATE windrow_camunda7.run_stamp AS r
-    SET families = r.families + v_batch.o_families,
-        changed_rows = r.changed_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = least(r.batch_families * 2, coalesce((v_run.options ->> 'chunk')::integer, 200)),
-        cursor_key = v_next.o_last::text,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = 'history';
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM windrow_camunda7.record_skips(p_run, 'history', v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body ed279756df21]';
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_batch first. No transaction control; stamp_step() calls it. [body 8e4ff8551ee5]';
 
 -- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
 
@@ -1652,14 +1166,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(
     OUT o_keys text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_family boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
@@ -1733,14 +1241,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_batch(
     OUT o_rows         bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-SET plan_cache_mode = force_generic_plan
-SET timezone = 'UTC'
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_family   boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
@@ -1751,10 +1253,9 @@ DECLARE
     v_keys     text[];
     v_families text[];
     v_times    timestamp[];
-    v_changed  bigint;
     v_rows     bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0]::bigint[];
+    o_rows := ARRAY[0, 0, 0, 0];
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'a batch needs the isolation level read committed'
             USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
@@ -1817,529 +1318,146 @@ BEGIN
     o_families := cardinality(v_keys);
 
     -- act_hi_dec_in
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the instance.
         UPDATE "public"."act_hi_dec_in" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_dec_in" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = m."id_"
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = m."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_dec_in" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[1] := o_rows[1] + v_rows;
     END IF;
-    o_rows[1] := v_rows;
 
     -- act_hi_dec_out
-    v_rows := 0;
     IF v_family THEN
         -- The rows of the instance.
         UPDATE "public"."act_hi_dec_out" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
         -- The rows of one below it.
         UPDATE "public"."act_hi_dec_out" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = m."id_"
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = m."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
     ELSE
         -- The rows of the instance.
         UPDATE "public"."act_hi_dec_out" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[2] := o_rows[2] + v_rows;
     END IF;
-    o_rows[2] := v_rows;
 
     -- act_ge_bytearray
-    v_rows := 0;
     IF v_family THEN
         -- What these rows name in act_hi_dec_in.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
         -- What these rows name in act_hi_dec_out.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
         -- What these rows name in act_hi_dec_in.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
         -- What these rows name in act_hi_dec_out.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
     ELSE
         -- What these rows name in act_hi_dec_in.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
         -- What these rows name in act_hi_dec_out.bytearray_id_.
         UPDATE "public"."act_ge_bytearray" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[3] := o_rows[3] + v_rows;
     END IF;
-    o_rows[3] := v_rows;
 
     -- act_hi_decinst
-    v_rows := 0;
     IF v_family THEN
         -- The instances themselves.
         UPDATE "public"."act_hi_decinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
         -- Those that name it as the root of their family.
         UPDATE "public"."act_hi_decinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_dec_inst_id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."root_dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
     ELSE
         -- The instances themselves.
         UPDATE "public"."act_hi_decinst" AS t
         SET "removal_time_" = w.due
         FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id
-          AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_changed = ROW_COUNT;
-        v_rows := v_rows + v_changed;
+        WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        o_rows[4] := o_rows[4] + v_rows;
     END IF;
-    o_rows[4] := v_rows;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_decinst first. No transaction control; history_decisions_stamp_step calls it. [body a37f38cd14d8]';
+    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_decinst first. No transaction control; stamp_step() calls it. [body d9ac09a9c90f]';
 
--- history_decisions_stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
--- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_step(p_run bigint)
-RETURNS text
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-DECLARE
-    v_run      windrow_camunda7.run%ROWTYPE;
-    v_progress windrow_camunda7.run_stamp%ROWTYPE;
-    v_next     record;
-    v_batch    record;
-    v_sqlstate text;
-    v_message  text;
-    v_busy     boolean := false;
-BEGIN
-    SELECT * INTO STRICT v_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM windrow_camunda7.run_stamp AS r WHERE r.run_id = p_run AND r.rule = 'history' FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT windrow_camunda7.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM windrow_camunda7.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT windrow_camunda7.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF windrow_camunda7.rule_paused('history') IS NOT NULL THEN
-        RETURN windrow_camunda7.rule_paused('history');
-    END IF;
-
-    SELECT * INTO v_next FROM windrow_camunda7.history_decisions_stamp_next(v_run.options, coalesce(v_progress.cursor_key, '')::text, v_progress.batch_families);
-    IF v_next.o_last IS NULL THEN
-        RETURN 'nothing left';
-    END IF;
-
-    PERFORM set_config('lock_timeout', windrow_camunda7.setting_of('history', 'lock_timeout') || 'ms', true);
-    BEGIN
-        SELECT * INTO v_batch FROM windrow_camunda7.history_decisions_stamp_batch(v_run.options, v_next.o_keys);
-        IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < windrow_camunda7.setting_of('history', 'retries') THEN
-        UPDATE windrow_camunda7.run_stamp AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'history';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL AND cardinality(v_next.o_keys) > 1 THEN
-        UPDATE windrow_camunda7.run_stamp AS r
-        SET retries = r.retries + 1,
-            retries_in_row = 0,
-            batch_families = cardinality(v_next.o_keys) / 2,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = 'history';
-        RETURN 'again';
-    END IF;
-    IF v_sqlstate IS NOT NULL THEN
-        INSERT INTO windrow_camunda7.run_failure (run_id, rule, key, sqlstate, message)
-        VALUES (p_run, 'history', v_next.o_keys[1]::text, v_sqlstate, v_message)
-        ON CONFLICT (run_id, rule, key) DO NOTHING;
-        SELECT
-            0::bigint AS o_families, v_next.o_keys::text[] AS o_skip_keys,
-            ARRAY[CASE WHEN v_busy THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons,
-            ARRAY[0, 0, 0, 0]::bigint[] AS o_rows
-        INTO v_batch;
-    END IF;
-
-    UPDATE windrow_camunda7.run_stamp AS r
-    SET families = r.families + v_batch.o_families,
-        changed_rows = r.changed_rows + (SELECT sum(n.rows) FROM unnest(v_batch.o_rows) AS n(rows)),
-        table_rows = ARRAY(
-            SELECT n.before + n.now
-            FROM unnest(r.table_rows, v_batch.o_rows) WITH ORDINALITY AS n(before, now, position)
-            ORDER BY n.position
-        ),
-        batches = r.batches + 1,
-        retries_in_row = 0,
-        batch_families = least(r.batch_families * 2, coalesce((v_run.options ->> 'chunk')::integer, 200)),
-        cursor_key = v_next.o_last::text,
-        updated_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND r.rule = 'history';
-    IF cardinality(v_batch.o_skip_keys) > 0 THEN
-        PERFORM windrow_camunda7.record_skips(p_run, 'history', v_batch.o_skip_keys, v_batch.o_skip_reasons);
-    END IF;
-    RETURN 'more';
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits. [body f6857d4cab49]';
-
--- stamp_begin: opens the ledger for a stamp, or says why not.
-CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_begin(p_options jsonb, OUT o_run bigint, OUT o_rule text, OUT o_refused text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET timezone = 'UTC'
-AS $windrow$
-DECLARE
-    v_control windrow_camunda7.control%ROWTYPE;
-BEGIN
-    o_rule := windrow_camunda7.check_stamp_options(p_options);
-    SELECT * INTO STRICT v_control FROM windrow_camunda7.control;
-    o_refused := CASE WHEN v_control.paused THEN format('paused by %s since %s: %s', v_control.paused_by, to_char(v_control.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce(v_control.paused_reason, 'no reason given')) ELSE windrow_camunda7.rule_paused(o_rule) END;
-    IF o_refused IS NOT NULL THEN
-        RETURN;
-    END IF;
-
-    -- One stamp at a time. Runs and purges may go on beside it.
-    PERFORM FROM windrow_camunda7.turn AS t WHERE t.name = 'stamp' FOR UPDATE SKIP LOCKED;
-    IF NOT FOUND THEN
-        o_refused := 'another stamp is starting';
-        RETURN;
-    END IF;
-    PERFORM windrow_camunda7.reap();
-    SELECT format('stamp %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-    INTO o_refused
-    FROM windrow_camunda7.run AS r
-    WHERE r.status = 'running'
-      AND r.trigger = 'STAMP'
-    ORDER BY r.run_id
-    LIMIT 1;
-    IF o_refused IS NOT NULL THEN
-        RETURN;
-    END IF;
-
-    INSERT INTO windrow_camunda7.run (trigger, dry_run, options, as_of, deadline)
-    VALUES (
-        'STAMP',
-        coalesce((p_options ->> 'dry_run')::boolean, false),
-        p_options,
-        clock_timestamp(),
-        clock_timestamp() + make_interval(secs => coalesce(windrow_camunda7.seconds(p_options ->> 'time_budget'), windrow_camunda7.setting_of(o_rule, 'time_budget')))
-    )
-    RETURNING run_id INTO o_run;
-    INSERT INTO windrow_camunda7.run_stamp (run_id, rule, batch_families, table_names, table_rows)
-    SELECT o_run, o_rule, coalesce((p_options ->> 'chunk')::integer, 200), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
-    FROM (
-        SELECT CASE o_rule || coalesce('.' || (p_options ->> 'of'), '')
-            WHEN 'history' THEN ARRAY[
-                'act_hi_actinst',
-                'act_hi_identitylink',
-                'act_hi_taskinst',
-                'act_hi_varinst',
-                'act_hi_detail',
-                'act_hi_incident',
-                'act_hi_ext_task_log',
-                'act_hi_job_log',
-                'act_hi_op_log',
-                'act_hi_comment',
-                'act_hi_attachment',
-                'act_hi_dec_in',
-                'act_hi_dec_out',
-                'act_hi_decinst',
-                'act_ge_bytearray',
-                'act_ru_authorization',
-                'act_hi_procinst'
-            ]
-            WHEN 'history.batches' THEN ARRAY[
-                'act_hi_incident',
-                'act_hi_job_log',
-                'act_ge_bytearray',
-                'act_hi_batch'
-            ]
-            WHEN 'history.decisions' THEN ARRAY[
-                'act_hi_dec_in',
-                'act_hi_dec_out',
-                'act_ge_bytearray',
-                'act_hi_decinst'
-            ]
-        END
-    ) AS t(names);
-
-    -- What tells the stamp from all others.
-    o_rule := o_rule || coalesce('.' || (p_options ->> 'of'), '');
-
-    PERFORM windrow_camunda7.take_lock();
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.stamp_begin(jsonb) IS
-    'Checks the options of stamp() and opens the ledger. o_refused: why there is no stamp. [body 047f740dd5ac]';
-
--- stamp_end: closes the ledger of a stamp.
-CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_end(p_run bigint, p_reason text)
-RETURNS json
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS $windrow$
-BEGIN
-    UPDATE windrow_camunda7.run AS r
-    SET status = CASE
-            WHEN p_reason LIKE 'error %' THEN 'failed'
-            WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT FROM windrow_camunda7.run_failure AS f WHERE f.run_id = p_run AND f.sqlstate NOT IN ('55P03', '40P01', '40001')) THEN 'failed'
-            WHEN p_reason = 'nothing left' THEN 'done'
-            ELSE 'stopped'
-        END,
-        reason = p_reason,
-        finished_at = clock_timestamp()
-    WHERE r.run_id = p_run
-      AND windrow_camunda7.is_own(p_run);
-    RETURN windrow_camunda7.stamp_result(p_run);
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.stamp_end(bigint, text) IS
-    'Closes stamp p_run: status and reason. Answers stamp_result(). [body 1d68cc532626]';
-
--- stamp_result: one stamp of the ledger as a document, in the form of run_result().
-CREATE OR REPLACE FUNCTION windrow_camunda7.stamp_result(p_run bigint)
-RETURNS json
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET timezone = 'UTC'
-AS $windrow$
-    SELECT json_build_object(
-        'run', r.run_id,
-        'status', r.status,
-        'reason', r.reason,
-        'dry_run', r.dry_run,
-        'trigger', r.trigger,
-        'as_of', r.as_of,
-        'started_at', r.started_at,
-        'finished_at', r.finished_at,
-        'duration_ms', round(extract(epoch FROM r.finished_at - r.started_at) * 1000),
-        'rules', (
-            SELECT json_agg(json_build_object(
-                'rule', p.rule,
-                'of', r.options ->> 'of',
-                'families', p.families,
-                'rows', p.changed_rows,
-                'batches', p.batches,
-                'retries', p.retries,
-                'tables', (
-                    SELECT json_object_agg(t.name, t.rows ORDER BY t.position)
-                    FROM unnest(p.table_names, p.table_rows) WITH ORDINALITY AS t(name, rows, position)
-                ),
-                'skipped_families', coalesce(s.families, 0),
-                'skipped', coalesce(s.skipped, '{}'),
-                'skipped_samples', coalesce(s.samples, '{}'),
-                'failures', coalesce(e.failures, '[]')
-            ))
-            FROM windrow_camunda7.run_stamp AS p
-            LEFT JOIN LATERAL (
-                SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped, json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
-                FROM windrow_camunda7.run_skip AS k
-                WHERE k.run_id = p.run_id
-                  AND k.rule = p.rule
-                HAVING count(*) > 0
-            ) AS s ON true
-            LEFT JOIN LATERAL (
-                SELECT json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at) AS failures
-                FROM (SELECT * FROM windrow_camunda7.run_failure AS y WHERE y.run_id = p.run_id AND y.rule = p.rule ORDER BY y.failed_at LIMIT 100) AS x
-                HAVING count(*) > 0
-            ) AS e ON true
-            WHERE p.run_id = r.run_id
-        ),
-        -- Keys that no row has.
-        'refused', (
-            SELECT coalesce(json_object_agg(k.key, 'NOT_A_ROOT' ORDER BY k.key), '{}')
-            FROM (SELECT DISTINCT n.key, p.rule FROM windrow_camunda7.run_stamp AS p CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.options -> 'key', '[]')) AS n(key) WHERE p.run_id = r.run_id) AS k
-            WHERE NOT CASE k.rule || coalesce('.' || (r.options ->> 'of'), '')
-                WHEN 'history' THEN EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = k.key::text)
-                WHEN 'history.batches' THEN EXISTS (SELECT FROM "public"."act_hi_batch" AS f WHERE f."id_" = k.key::text)
-                WHEN 'history.decisions' THEN EXISTS (SELECT FROM "public"."act_hi_decinst" AS f WHERE f."id_" = k.key::text AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL)
-            END
-        )
-    )
-    FROM windrow_camunda7.run AS r
-    WHERE r.run_id = p_run;
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.stamp_result(bigint) IS
-    'One stamp of the ledger as a JSON document: rows are those that were changed. Example: SELECT windrow_camunda7.stamp_result(1); [body 87e515154247]';
-
--- stamp: loops and commits, nothing else. What it may do, the definer functions that it calls may do.
-CREATE OR REPLACE PROCEDURE windrow_camunda7.stamp(p_options jsonb, INOUT p_result json DEFAULT NULL)
-LANGUAGE plpgsql
-AS $windrow$
--- COMMIT forbids a search_path of its own: every name in here says where it is from.
-DECLARE
-    v_run     bigint;
-    v_rule    pg_catalog.text;
-    v_refused pg_catalog.text;
-    v_state   pg_catalog.text;
-BEGIN
-    -- Whatever the session prefers: what others have written must be read as it is committed now.
-    COMMIT;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    PERFORM windrow_camunda7.check_caller(current_user, false);
-    SELECT b.o_run, b.o_rule, b.o_refused INTO v_run, v_rule, v_refused FROM windrow_camunda7.stamp_begin(p_options) AS b;
-    IF v_run IS NULL THEN
-        p_result := pg_catalog.json_build_object('run', NULL, 'status', 'refused', 'reason', v_refused);
-        RAISE NOTICE 'no stamp: %', v_refused;
-        RETURN;
-    END IF;
-    COMMIT;
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    LOOP
-        BEGIN
-            v_state := CASE
-                WHEN v_rule OPERATOR(pg_catalog.=) 'history' THEN windrow_camunda7.history_stamp_step(v_run)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'history.batches' THEN windrow_camunda7.history_batches_stamp_step(v_run)
-                WHEN v_rule OPERATOR(pg_catalog.=) 'history.decisions' THEN windrow_camunda7.history_decisions_stamp_step(v_run)
-            END;
-            PERFORM windrow_camunda7.check_caller(current_user, false);
-        EXCEPTION
-            WHEN query_canceled THEN
-                v_state := 'cancelled';
-            WHEN OTHERS THEN
-                v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
-        END;
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
-    END LOOP;
-    BEGIN
-        p_result := windrow_camunda7.stamp_end(v_run, v_state);
-    EXCEPTION
-        WHEN query_canceled THEN
-            -- A client's cancel comes as two signals, of which the second may come late.
-            v_state := 'cancelled';
-            p_result := windrow_camunda7.stamp_end(v_run, v_state);
-    END;
-    COMMIT;
-    PERFORM windrow_camunda7.run_unlock();
-    IF v_state OPERATOR(pg_catalog.=) 'cancelled' THEN
-        RAISE EXCEPTION 'stamp % was cancelled; what it committed stays', v_run USING ERRCODE = '57014';
-    END IF;
-END
-$windrow$;
-COMMENT ON PROCEDURE windrow_camunda7.stamp(jsonb, json) IS
-    'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body 81eb835a5798]';
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
-    'check_stamp_options', 'history_batches_stamp_batch', 'history_batches_stamp_next', 'history_batches_stamp_step',
-    'history_decisions_stamp_batch', 'history_decisions_stamp_next', 'history_decisions_stamp_step',
-    'history_stamp_batch', 'history_stamp_next', 'history_stamp_step', 'stamp', 'stamp_begin', 'stamp_end',
-    'stamp_result'
+    'history_batches_stamp_batch', 'history_batches_stamp_next', 'history_decisions_stamp_batch',
+    'history_decisions_stamp_next', 'history_stamp_batch', 'history_stamp_next'
 ]);
 RESET ROLE;

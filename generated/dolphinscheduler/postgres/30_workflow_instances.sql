@@ -30,19 +30,12 @@ COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_scope(timestampt
 
 -- workflow_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamp,
-    p_after_key  integer,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamp, p_after_key integer, p_limit bigint
 )
 RETURNS TABLE (root integer, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -69,20 +62,12 @@ COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_next(timestamptz
 -- workflow_instances_members: rows of t_ds_workflow_instance, locked or not: whether they are final, and roots; when they ended;
 -- the place of their project_code in p_scopes; then the links of them.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_members(
-    p_ids    bigint[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   bigint[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper bigint[],
-    OUT o_lower bigint[]
+    p_ids bigint[], p_lock boolean, p_scopes text[],
+    OUT o_ids bigint[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper bigint[], OUT o_lower bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -131,352 +116,176 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_members(bigint[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. o_upper, o_lower: both ends of the links of these rows. judge() calls it, level by level. [body 54c4d2b22423]';
 
--- workflow_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_rows(p_members bigint[])
+-- workflow_instances_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_count(p_members bigint[], k_t_ds_task_instance integer[] DEFAULT NULL, k_t_ds_alert integer[] DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    k_t_ds_task_instance integer[];
-    k_t_ds_alert integer[];
-    v_rows bigint[] := '{}';
 BEGIN
-    k_t_ds_task_instance := ARRAY(
+    k_t_ds_task_instance := coalesce(k_t_ds_task_instance, ARRAY(
         SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-    k_t_ds_alert := ARRAY(
+    ));
+    k_t_ds_alert := coalesce(k_t_ds_alert, ARRAY(
         SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-
-    -- t_ds_alert_send_status: rows belong to t_ds_alert.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert)
-    );
-
-    -- t_ds_alert: rows belong to t_ds_workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-
-    -- t_ds_command: rows belong to t_ds_workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0
-    );
-
-    -- t_ds_error_command: rows belong to t_ds_workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_error_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0
-    );
-
-    -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
+    ));
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert)),
+        (SELECT count(*) FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."t_ds_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0),
+        (SELECT count(*) FROM "public"."t_ds_error_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0),
+        (SELECT count(*) FROM (
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."parent_workflow_instance_id" = ANY (p_members)
             UNION
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."sub_workflow_instance_id" = ANY (p_members)
-        ) AS t
-    );
-
-    -- t_ds_relation_workflow_instance: a link goes with either of its ends in t_ds_workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
+        ) AS t),
+        (SELECT count(*) FROM (
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."parent_workflow_instance_id" = ANY (p_members)
             UNION
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0
-        ) AS t
-    );
-
-    -- t_ds_serial_command: rows belong to t_ds_workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_serial_command" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-
-    -- t_ds_task_group_queue: rows belong to t_ds_workflow_instance or t_ds_task_instance.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
+        ) AS t),
+        (SELECT count(*) FROM "public"."t_ds_serial_command" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
+        (SELECT count(*) FROM (
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t WHERE t."workflow_instance_id" = ANY (p_members)
             UNION
             SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (k_t_ds_task_instance)
-        ) AS t
-    );
-
-    -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance)
-    );
-
-    -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-
-    -- t_ds_workflow_instance: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members)
-    );
-    RETURN v_rows;
+        ) AS t),
+        (SELECT count(*) FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance)),
+        (SELECT count(*) FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_rows(bigint[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body a3ea648f8b36]';
+COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_count(bigint[], integer[], integer[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 3fb113156c2b]';
 
--- workflow_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_batch(
-    p_run       bigint,
-    p_roots     integer[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      bigint[],
-    OUT o_members      bigint[],
-    OUT o_families     bigint,
-    OUT o_other_roots  bigint[],
-    OUT o_skip_keys    bigint[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(
+    p_run bigint, p_members bigint[], p_artifacts bigint[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_t_ds_task_instance integer[];
     n_t_ds_task_instance integer[];
     k_t_ds_alert integer[];
     n_t_ds_alert integer[];
-    v_artifacts bigint[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_dolphinscheduler.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_dolphinscheduler.judge('workflow_instances', p_roots::bigint[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
+    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := ARRAY(
-        SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (o_members)
+        SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1
     );
     k_t_ds_alert := ARRAY(
-        SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (o_members)
+        SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1
     );
-
     -- The files that t_ds_task_instance names go to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
     SELECT p_run, 'workflow_instances', t."host", t."log_path"
     FROM "public"."t_ds_task_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (v_artifacts)
+    WHERE t."workflow_instance_id" = ANY (p_artifacts)
       AND t."log_path" <> '';
-
     -- t_ds_alert_send_status: rows belong to t_ds_alert.
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    n_t_ds_alert := k_t_ds_alert;
-    IF k_t_ds_alert[cardinality(k_t_ds_alert)]::numeric - k_t_ds_alert[1] < 4 * cardinality(k_t_ds_alert) THEN
-        n_t_ds_alert := ARRAY(
-            SELECT t."alert_id"::integer
-            FROM "public"."t_ds_alert_send_status" AS t
-            WHERE t."alert_id" BETWEEN k_t_ds_alert[1] AND k_t_ds_alert[cardinality(k_t_ds_alert)]
-            LIMIT cardinality(k_t_ds_alert)
-        );
-        IF cardinality(n_t_ds_alert) < cardinality(k_t_ds_alert) THEN
-            n_t_ds_alert := ARRAY(SELECT k.id FROM unnest(k_t_ds_alert) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_t_ds_alert) AS n(id)));
-        ELSE
-            n_t_ds_alert := k_t_ds_alert;
-        END IF;
-    END IF;
+    n_t_ds_alert := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_alert) THEN windrow_dolphinscheduler.those_found(k_t_ds_alert, ARRAY(
+        SELECT t."alert_id"::integer FROM "public"."t_ds_alert_send_status" AS t
+        WHERE t."alert_id" BETWEEN k_t_ds_alert[1] AND k_t_ds_alert[cardinality(k_t_ds_alert)]
+        LIMIT cardinality(k_t_ds_alert)
+    )) ELSE k_t_ds_alert END;
     DELETE FROM "public"."t_ds_alert_send_status" AS t
     WHERE t."alert_id" = ANY (n_t_ds_alert);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
-
+    o_rows[1] := o_rows[1] + v_rows;
     -- t_ds_alert: rows belong to t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_alert" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-
+    o_rows[2] := o_rows[2] + v_rows;
     -- t_ds_command: rows belong to t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_command" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0;
+    WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-
+    o_rows[3] := o_rows[3] + v_rows;
     -- t_ds_error_command: rows belong to t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_error_command" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0;
+    WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-
+    o_rows[4] := o_rows[4] + v_rows;
     -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_relation_sub_workflow" AS t
-    WHERE t."parent_workflow_instance_id" = ANY (o_members);
+    WHERE t."parent_workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[5] := o_rows[5] + v_rows;
     DELETE FROM "public"."t_ds_relation_sub_workflow" AS t
-    WHERE t."sub_workflow_instance_id" = ANY (o_members);
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
-    o_rows[5] := v_rows;
-
+    WHERE t."sub_workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[5] := o_rows[5] + v_rows;
     -- t_ds_relation_workflow_instance: a link goes with either of its ends in t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_relation_workflow_instance" AS t
-    WHERE t."parent_workflow_instance_id" = ANY (o_members);
+    WHERE t."parent_workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[6] := o_rows[6] + v_rows;
     DELETE FROM "public"."t_ds_relation_workflow_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0;
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
-    o_rows[6] := v_rows;
-
+    WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[6] := o_rows[6] + v_rows;
     -- t_ds_serial_command: rows belong to t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_serial_command" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[7] := v_rows;
-
+    o_rows[7] := o_rows[7] + v_rows;
     -- t_ds_task_group_queue: rows belong to t_ds_workflow_instance or t_ds_task_instance.
     DELETE FROM "public"."t_ds_task_group_queue" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    n_t_ds_task_instance := k_t_ds_task_instance;
-    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::numeric - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
-        n_t_ds_task_instance := ARRAY(
-            SELECT t."task_id"::integer
-            FROM "public"."t_ds_task_group_queue" AS t
-            WHERE t."task_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
-            LIMIT cardinality(k_t_ds_task_instance)
-        );
-        IF cardinality(n_t_ds_task_instance) < cardinality(k_t_ds_task_instance) THEN
-            n_t_ds_task_instance := ARRAY(SELECT k.id FROM unnest(k_t_ds_task_instance) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_t_ds_task_instance) AS n(id)));
-        ELSE
-            n_t_ds_task_instance := k_t_ds_task_instance;
-        END IF;
-    END IF;
+    o_rows[8] := o_rows[8] + v_rows;
+    n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_task_instance) THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(
+        SELECT t."task_id"::integer FROM "public"."t_ds_task_group_queue" AS t
+        WHERE t."task_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
+        LIMIT cardinality(k_t_ds_task_instance)
+    )) ELSE k_t_ds_task_instance END;
     DELETE FROM "public"."t_ds_task_group_queue" AS t
     WHERE t."task_id" = ANY (n_t_ds_task_instance);
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
-    o_rows[8] := v_rows;
-
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[8] := o_rows[8] + v_rows;
     -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    n_t_ds_task_instance := k_t_ds_task_instance;
-    IF k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]::numeric - k_t_ds_task_instance[1] < 4 * cardinality(k_t_ds_task_instance) THEN
-        n_t_ds_task_instance := ARRAY(
-            SELECT t."task_instance_id"::integer
-            FROM "public"."t_ds_task_instance_context" AS t
-            WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
-            LIMIT cardinality(k_t_ds_task_instance)
-        );
-        IF cardinality(n_t_ds_task_instance) < cardinality(k_t_ds_task_instance) THEN
-            n_t_ds_task_instance := ARRAY(SELECT k.id FROM unnest(k_t_ds_task_instance) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_t_ds_task_instance) AS n(id)));
-        ELSE
-            n_t_ds_task_instance := k_t_ds_task_instance;
-        END IF;
-    END IF;
+    n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_task_instance) THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(
+        SELECT t."task_instance_id"::integer FROM "public"."t_ds_task_instance_context" AS t
+        WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
+        LIMIT cardinality(k_t_ds_task_instance)
+    )) ELSE k_t_ds_task_instance END;
     DELETE FROM "public"."t_ds_task_instance_context" AS t
     WHERE t."task_instance_id" = ANY (n_t_ds_task_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[9] := v_rows;
-
+    o_rows[9] := o_rows[9] + v_rows;
     -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
     DELETE FROM "public"."t_ds_task_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[10] := v_rows;
-
+    o_rows[10] := o_rows[10] + v_rows;
     -- t_ds_workflow_instance: the members themselves go last.
     DELETE FROM "public"."t_ds_workflow_instance" AS t
-    WHERE t."id" = ANY (o_members);
+    WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[11] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 't_ds_workflow_instance'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[11] := o_rows[11] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_dolphinscheduler.all_gone('workflow_instances', (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10]);
     END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF windrow_dolphinscheduler.may_keep('workflow_instances') THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 't_ds_alert_send_status'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert))
-            UNION ALL
-            SELECT 't_ds_alert'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (o_members))
-            UNION ALL
-            SELECT 't_ds_command'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_command" AS t WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0)
-            UNION ALL
-            SELECT 't_ds_error_command'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_error_command" AS t WHERE t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0)
-            UNION ALL
-            SELECT 't_ds_relation_sub_workflow'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."parent_workflow_instance_id" = ANY (o_members) OR t."sub_workflow_instance_id" = ANY (o_members))
-            UNION ALL
-            SELECT 't_ds_relation_workflow_instance'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."parent_workflow_instance_id" = ANY (o_members) OR t."workflow_instance_id" = ANY (o_members) AND t."workflow_instance_id" <> 0)
-            UNION ALL
-            SELECT 't_ds_serial_command'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_serial_command" AS t WHERE t."workflow_instance_id" = ANY (o_members))
-            UNION ALL
-            SELECT 't_ds_task_group_queue'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_task_group_queue" AS t WHERE t."workflow_instance_id" = ANY (o_members) OR t."task_id" = ANY (k_t_ds_task_instance))
-            UNION ALL
-            SELECT 't_ds_task_instance_context'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance))
-            UNION ALL
-            SELECT 't_ds_task_instance'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (o_members))
-            UNION ALL
-            SELECT 't_ds_workflow_instance'
-            WHERE EXISTS (SELECT FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, bigint[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. No transaction control, so it can be rolled back; end_time_step() calls it. [body 4561d51541d0]';
+COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_delete(bigint, bigint[], bigint[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 195c4e43a8ad]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id"
@@ -495,8 +304,7 @@ COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_undated(timestam
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 2592000), 604800) + 86400)) AT TIME ZONE 'UTC';
@@ -519,7 +327,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body b990fc87f6ff]';
 SELECT windrow_dolphinscheduler.register_routines('30_workflow_instances.sql', ARRAY[
-    'workflow_instances_batch', 'workflow_instances_members', 'workflow_instances_next', 'workflow_instances_rows',
+    'workflow_instances_count', 'workflow_instances_delete', 'workflow_instances_members', 'workflow_instances_next',
     'workflow_instances_scope', 'workflow_instances_undated', 'workflow_instances_unlisted'
 ]);
 RESET ROLE;

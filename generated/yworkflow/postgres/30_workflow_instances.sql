@@ -30,19 +30,12 @@ COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_scope(timestamptz, bigi
 
 -- workflow_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_next(
-    p_as_of      timestamptz,
-    p_retention  bigint,
-    p_scope      text,
-    p_after_time timestamp,
-    p_after_key  integer,
-    p_limit      bigint
+    p_as_of timestamptz, p_retention bigint, p_scope text,
+    p_after_time timestamp, p_after_key integer, p_limit bigint
 )
 RETURNS TABLE (root integer, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
     RETURN QUERY
@@ -68,20 +61,12 @@ COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_next(timestamptz, bigin
 -- workflow_instances_members: rows of workflow_instance, locked or not: whether they are final, and roots; when they ended;
 -- the place of their workflow_definition_id in p_scopes.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_members(
-    p_ids    integer[],
-    p_lock   boolean,
-    p_scopes text[],
-    OUT o_ids   integer[],
-    OUT o_final boolean[],
-    OUT o_root  boolean[],
-    OUT o_ended timestamp[],
-    OUT o_place bigint[],
-    OUT o_upper integer[],
-    OUT o_lower integer[]
+    p_ids integer[], p_lock boolean, p_scopes text[],
+    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
+    OUT o_upper integer[], OUT o_lower integer[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -110,114 +95,57 @@ $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_members(integer[], boolean, text[]) IS
     'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets. judge() calls it, level by level. [body 091c9d110622]';
 
--- workflow_instances_rows: how many rows of each table belong to the given members, in the order of deletion.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_rows(p_members integer[])
+-- workflow_instances_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- in between are read where they are not given.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_count(p_members integer[], k_state_instance integer[] DEFAULT NULL)
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
-DECLARE
-    k_state_instance integer[];
-    v_rows bigint[] := '{}';
 BEGIN
-    k_state_instance := ARRAY(
+    k_state_instance := coalesce(k_state_instance, ARRAY(
         SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-
-    -- persistent_attribute: rows belong to workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-
-    -- state_instance_history: a link goes with either of its ends in state_instance.
-    v_rows := v_rows || (
-        SELECT count(*)
-        FROM (
+    ));
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
+        (SELECT count(*) FROM (
             SELECT t.tableoid, t.ctid FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (k_state_instance)
             UNION
             SELECT t.tableoid, t.ctid FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" = ANY (k_state_instance)
-        ) AS t
-    );
-
-    -- state_instance_owners: rows belong to state_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (k_state_instance)
-    );
-
-    -- state_instance: rows belong to workflow_instance.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-    );
-
-    -- workflow_instance: the members themselves go last.
-    v_rows := v_rows || (
-        SELECT count(*) FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members)
-    );
-    RETURN v_rows;
+        ) AS t),
+        (SELECT count(*) FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (k_state_instance)),
+        (SELECT count(*) FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
+        (SELECT count(*) FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members))
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_rows(integer[]) IS
-    'Rows by table that belong to the given members, in the order of deletion: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. Reads only. [body 0034eb663f94]';
+COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_count(integer[], integer[]) IS
+    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body 848a53847c63]';
 
--- workflow_instances_batch: deletes the families of the given roots that may go, in the caller's transaction.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_batch(
-    p_run       bigint,
-    p_roots     integer[],
-    p_as_of     timestamptz,
-    p_retention bigint,
-    p_scope     text,
-    p_purge     boolean,
-    p_gone      integer[],
-    OUT o_members      integer[],
-    OUT o_families     bigint,
-    OUT o_other_roots  integer[],
-    OUT o_skip_keys    integer[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(
+    p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[], p_watched boolean, OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
-SET jit = off
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET plan_cache_mode = force_generic_plan
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     k_state_instance integer[];
     n_state_instance integer[];
-    v_artifacts integer[];
-    v_rows      bigint;
-    v_more      bigint;
-    v_keeper    text;  -- a table whose rows are still there
-    v_kept      bigint;
+    v_rows bigint;
+    v_kept bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new children.';
-    END IF;
-
-    -- A hold or a policy that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_yworkflow.latch IN ROW SHARE MODE;
-
-    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
-    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
-    FROM windrow_yworkflow.judge('workflow_instances', p_roots::integer[], p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
-    IF cardinality(o_members) = 0 THEN
-        RETURN;
-    END IF;
+    o_rows := ARRAY[0, 0, 0, 0, 0];
     k_state_instance := ARRAY(
-        SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (o_members)
+        SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         ORDER BY 1
     );
-
     -- persistent_attribute: rows belong to workflow_instance.
     WITH gone AS (
         DELETE FROM "public"."persistent_attribute" AS t
-        WHERE t."workflow_instance_id" = ANY (o_members)
+        WHERE t."workflow_instance_id" = ANY (p_members)
         RETURNING t.*
     ),
     kept AS (
@@ -233,127 +161,59 @@ BEGIN
         RAISE EXCEPTION '% rows of % were deleted, and % archived', v_rows, 'persistent_attribute', v_kept
             USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
     END IF;
-    o_rows[1] := v_rows;
-
+    o_rows[1] := o_rows[1] + v_rows;
     -- state_instance_history: a link goes with either of its ends in state_instance.
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    n_state_instance := k_state_instance;
-    IF k_state_instance[cardinality(k_state_instance)]::numeric - k_state_instance[1] < 4 * cardinality(k_state_instance) THEN
-        n_state_instance := ARRAY(
-            SELECT t."state_instance_id"::integer
-            FROM "public"."state_instance_history" AS t
-            WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
-            LIMIT cardinality(k_state_instance)
-        );
-        IF cardinality(n_state_instance) < cardinality(k_state_instance) THEN
-            n_state_instance := ARRAY(SELECT k.id FROM unnest(k_state_instance) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_state_instance) AS n(id)));
-        ELSE
-            n_state_instance := k_state_instance;
-        END IF;
-    END IF;
+    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
+        SELECT t."state_instance_id"::integer FROM "public"."state_instance_history" AS t
+        WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
+        LIMIT cardinality(k_state_instance)
+    )) ELSE k_state_instance END;
     DELETE FROM "public"."state_instance_history" AS t
     WHERE t."state_instance_id" = ANY (n_state_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    n_state_instance := k_state_instance;
-    IF k_state_instance[cardinality(k_state_instance)]::numeric - k_state_instance[1] < 4 * cardinality(k_state_instance) THEN
-        n_state_instance := ARRAY(
-            SELECT t."previous_state_instance_id"::integer
-            FROM "public"."state_instance_history" AS t
-            WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
-            LIMIT cardinality(k_state_instance)
-        );
-        IF cardinality(n_state_instance) < cardinality(k_state_instance) THEN
-            n_state_instance := ARRAY(SELECT k.id FROM unnest(k_state_instance) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_state_instance) AS n(id)));
-        ELSE
-            n_state_instance := k_state_instance;
-        END IF;
-    END IF;
+    o_rows[2] := o_rows[2] + v_rows;
+    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
+        SELECT t."previous_state_instance_id"::integer FROM "public"."state_instance_history" AS t
+        WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
+        LIMIT cardinality(k_state_instance)
+    )) ELSE k_state_instance END;
     DELETE FROM "public"."state_instance_history" AS t
     WHERE t."previous_state_instance_id" = ANY (n_state_instance);
-    GET DIAGNOSTICS v_more = ROW_COUNT;
-    v_rows := v_rows + v_more;
-    o_rows[2] := v_rows;
-
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    o_rows[2] := o_rows[2] + v_rows;
     -- state_instance_owners: rows belong to state_instance.
-    -- Where the keys lie close together, with fewer rows among them than keys, only what is there is looked for.
-    n_state_instance := k_state_instance;
-    IF k_state_instance[cardinality(k_state_instance)]::numeric - k_state_instance[1] < 4 * cardinality(k_state_instance) THEN
-        n_state_instance := ARRAY(
-            SELECT t."state_instance_id"::integer
-            FROM "public"."state_instance_owners" AS t
-            WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
-            LIMIT cardinality(k_state_instance)
-        );
-        IF cardinality(n_state_instance) < cardinality(k_state_instance) THEN
-            n_state_instance := ARRAY(SELECT k.id FROM unnest(k_state_instance) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(n_state_instance) AS n(id)));
-        ELSE
-            n_state_instance := k_state_instance;
-        END IF;
-    END IF;
+    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
+        SELECT t."state_instance_id"::integer FROM "public"."state_instance_owners" AS t
+        WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
+        LIMIT cardinality(k_state_instance)
+    )) ELSE k_state_instance END;
     DELETE FROM "public"."state_instance_owners" AS t
     WHERE t."state_instance_id" = ANY (n_state_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-
+    o_rows[3] := o_rows[3] + v_rows;
     -- state_instance: rows belong to workflow_instance.
     DELETE FROM "public"."state_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (o_members);
+    WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-
+    o_rows[4] := o_rows[4] + v_rows;
     -- workflow_instance: the members themselves go last.
     DELETE FROM "public"."workflow_instance" AS t
-    WHERE t."id" = ANY (o_members);
+    WHERE t."id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := v_rows;
-    IF v_rows <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - v_rows, cardinality(o_members), 'workflow_instance'
-            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    o_rows[5] := o_rows[5] + v_rows;
+    IF p_watched THEN
+        PERFORM windrow_yworkflow.all_gone('workflow_instances', (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4]);
     END IF;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF windrow_yworkflow.may_keep('workflow_instances') THEN
-
-        SELECT k.name
-        INTO v_keeper
-        FROM (
-            SELECT 'persistent_attribute'
-            WHERE EXISTS (SELECT FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'state_instance_history'
-            WHERE EXISTS (SELECT FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (k_state_instance) OR t."previous_state_instance_id" = ANY (k_state_instance))
-            UNION ALL
-            SELECT 'state_instance_owners'
-            WHERE EXISTS (SELECT FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (k_state_instance))
-            UNION ALL
-            SELECT 'state_instance'
-            WHERE EXISTS (SELECT FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (o_members))
-            UNION ALL
-            SELECT 'workflow_instance'
-            WHERE EXISTS (SELECT FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (o_members))
-        ) AS k(name)
-        LIMIT 1;
-        IF FOUND THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', v_keeper
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-    PERFORM windrow_yworkflow.check_archive('workflow_instances');
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_batch(bigint, integer[], timestamptz, bigint, text, boolean, integer[]) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go: persistent_attribute, state_instance_history, state_instance_owners, state_instance, workflow_instance. No transaction control, so it can be rolled back; end_time_step() calls it. [body 66d64d9810b1]';
+COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_delete(bigint, integer[], integer[], integer[], boolean) IS
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 7b6c74184fb6]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of timestamptz, p_scope text)
 RETURNS integer[]
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
         SELECT i."id"
@@ -371,8 +231,7 @@ COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_undated(timestamptz, te
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_unlisted(p_as_of timestamptz, p_retention bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-SET row_security = off
+SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
     v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 2592000), 604800) + 86400)) AT TIME ZONE 'UTC';
@@ -394,7 +253,7 @@ $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_unlisted(timestamptz, bigint) IS
     'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 44678b57fd37]';
 SELECT windrow_yworkflow.register_routines('30_workflow_instances.sql', ARRAY[
-    'workflow_instances_batch', 'workflow_instances_members', 'workflow_instances_next', 'workflow_instances_rows',
+    'workflow_instances_count', 'workflow_instances_delete', 'workflow_instances_members', 'workflow_instances_next',
     'workflow_instances_scope', 'workflow_instances_undated', 'workflow_instances_unlisted'
 ]);
 RESET ROLE;

@@ -318,7 +318,7 @@ impl Sweep {
         history.install_some(|file, sql| {
             is_stopped(file).then(|| {
                 let rule = file.strip_prefix("30_");
-                if file.starts_with("40_") && !sql.contains(&run) {
+                if file.starts_with("4") && !sql.contains(&run) {
                     return sql.to_owned();
                 }
                 let edited = with_stops(sql, &call, &mut last);
@@ -578,9 +578,9 @@ impl Sweep {
     }
 }
 
-/// Whether routines of a file are given stops.
+/// Whether routines of a file are given stops: those of the rules, of the strategies that the kernel has, and run().
 fn is_stopped(file: &str) -> bool {
-    ["11_", "30_", "40_"]
+    ["11_", "30_", "38_", "39_", "40_", "41_"]
         .iter()
         .any(|stage| file.starts_with(stage))
 }

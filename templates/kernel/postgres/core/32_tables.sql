@@ -70,7 +70,8 @@ BEGIN
         SELECT r.rule, r.root, r.document -> 'key'
         UNION ALL
         SELECT concat(r.rule, '.', s.of), s.root, s.key
-        FROM jsonb_to_recordset(r.document -> 'others') AS s(of text, root text, key jsonb)
+        FROM jsonb_to_recordset(r.document -> 'stamps') AS s(of text, root text, key jsonb)
+        WHERE s.of IS NOT NULL
     ) AS n(name, root, said)
     CROSS JOIN LATERAL (SELECT n.root, ARRAY(SELECT jsonb_array_elements_text(n.said))) AS o(root, key)
     WHERE n.name = p_rule;
@@ -203,7 +204,7 @@ BEGIN
     IF v_rule.strategy = 'end-time' THEN
         -- Only a candidate is ever a root; or it belongs to the family of one that is.
         o_found := end_time_finds(p_rule, o_key, o_found);
-    ELSIF NOT o_found AND v_rule.document ? 'others' THEN
+    ELSIF NOT o_found AND jsonb_path_exists(v_rule.document, '$.stamps[*].of') THEN
         -- Or it is one of what is held by itself.
         EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'other'), o_key) INTO v_here;
         o_key := coalesce(v_here, o_key);

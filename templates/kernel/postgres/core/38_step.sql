@@ -562,3 +562,42 @@ $windrow$;
 --# comment on function may_keep
 COMMENT ON FUNCTION may_keep(text) IS
     'Whether a table whose rows p_rule deletes has something that may keep them: only then a batch looks whether they are gone.';
+
+-- none_left: the error where rows of a table are still there, though they were deleted.
+--# create function none_left
+CREATE OR REPLACE FUNCTION none_left(p_table text, p_left boolean)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF p_left THEN
+        RAISE EXCEPTION 'rows of % could not be deleted', p_table
+            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    END IF;
+END
+$windrow$;
+--# comment on function none_left
+COMMENT ON FUNCTION none_left(text, boolean) IS
+    'Raises an error where p_left says that rows of p_table are still there after their deletion.';
+
+-- all_gone: the same for all tables of a rule, by how many rows there still are.
+--# create function all_gone
+CREATE OR REPLACE FUNCTION all_gone(p_rule text, p_rows bigint[])
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    PERFORM none_left(t.name, true)
+    FROM rule AS r
+    CROSS JOIN LATERAL unnest(r.tables, p_rows) WITH ORDINALITY AS t(name, rows, place)
+    WHERE r.rule = p_rule
+      AND t.rows > 0
+    ORDER BY t.place
+    LIMIT 1;
+END
+$windrow$;
+--# comment on function all_gone
+COMMENT ON FUNCTION all_gone(text, bigint[]) IS
+    'Raises an error where there are still rows of a table of p_rule after their deletion; p_rows: how many, by table.';

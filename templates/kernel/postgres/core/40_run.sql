@@ -554,7 +554,7 @@ BEGIN
     -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
     -- counted twice: count once more, over all members.
     FOR v_of IN SELECT p.rule, p.gone FROM run_rule AS p WHERE p.run_id = p_run AND p.gone <> '{}' LOOP
-        EXECUTE format('SELECT %s(%L)', routine_of(v_of.rule, 'rows'), v_of.gone) INTO STRICT v_rows;
+        EXECUTE format('SELECT %s(%L)', routine_of(v_of.rule, 'count'), v_of.gone) INTO STRICT v_rows;
         UPDATE run_rule AS r
         SET gone = '{}',
             table_rows = v_rows,

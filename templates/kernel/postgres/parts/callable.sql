@@ -48,6 +48,7 @@ callable (routine, role) AS (
             ('sweep_end', 'operator'),
             ('stamp', 'operator'),
             ('stamp_begin', 'operator'),
+            ('stamp_step', 'operator'),
             ('stamp_end', 'operator'),
             ('archive_drop', 'operator'),
             ('archive_drop_begin', 'operator'),
@@ -57,8 +58,4 @@ callable (routine, role) AS (
             ('archive_step', 'operator'),
             ('archive_restore', 'operator')
     ) AS c(routine, role)
-    UNION ALL
-    SELECT pg_catalog.concat(r.rule, '_stamp_step'), w.operator
-    FROM who AS w
-    CROSS JOIN LATERAL pg_catalog.unnest(w.stamps) AS r(rule)
 )

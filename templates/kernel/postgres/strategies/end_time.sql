@@ -1,4 +1,4 @@
--- Rules by the end of families. Their verbs: scope, next, members, batch, rows, undated; and where the document says so, met,
+-- Rules by the end of families. Their verbs: scope, next, members, delete, count, undated; and where the document says so, met,
 -- kept, newest, unlisted. Times and keys of the application travel as text, but for those of a batch.
 
 -- judge: expands the given roots to their families and decides, row by row under lock, which may go. A member is a row of the
@@ -418,6 +418,152 @@ $windrow$;
 COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[], boolean) IS
     'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, times of the search, and with p_ends ends and keys as JSON has them; NULL where none is left. Reads only.';
 
+-- cascades_of: the tables of a rule whose rows are left to foreign keys, by their places among its tables, and what the server
+-- has counted of them in this session. Where a foreign key cascades, the server looks for the rows of a table with every row that
+-- they may name, whatever went before. Such a table is left to it if the triggers of the key act, nothing may keep a row, and the
+-- server counts what it deletes. The keys stay as they are until the batch ends: take_tables() has locked their tables.
+--# create function cascades_of
+CREATE OR REPLACE FUNCTION cascades_of(p_rule text, OUT o_left integer[], OUT o_tables oid[], OUT o_counted bigint[])
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    SELECT coalesce(array_agg(e.place ORDER BY e.place), '{}'), array_agg(e.child ORDER BY e.place), array_agg(pg_stat_get_xact_tuples_deleted(e.child) ORDER BY e.place)
+    INTO o_left, o_tables, o_counted
+    FROM (
+        SELECT
+            array_position(r.tables, d.child) AS place,
+            to_regclass(format('%I.%I', s.schema_name, d.child)) AS child,
+            to_regclass(format('%I.%I', s.schema_name, d.parent)) AS parent,
+            ARRAY(
+                SELECT format('%s -> %s', k.own, k.named) COLLATE "C"
+                FROM known_edge AS k
+                WHERE k.table_name = d.child
+                  AND k.parent = d.parent
+                ORDER BY 1
+            ) AS columns
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        CROSS JOIN LATERAL jsonb_each_text(r.document -> 'cascades') AS d(child, parent)
+        WHERE r.rule = p_rule
+    ) AS e
+    WHERE current_setting('track_counts')::boolean
+      AND current_setting('session_replication_role') <> 'replica'
+      AND (
+          SELECT bool_or(
+              e.columns = ARRAY(
+                  SELECT format('%s -> %s', a.attname, b.attname) COLLATE "C"
+                  FROM unnest(c.conkey, c.confkey) AS k(child, parent)
+                  JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.child
+                  JOIN pg_attribute AS b ON b.attrelid = c.confrelid AND b.attnum = k.parent
+                  ORDER BY 1
+              )
+              AND EXISTS (
+                  SELECT FROM pg_trigger AS g
+                  WHERE g.tgconstraint = c.oid
+                    AND g.tgrelid = c.confrelid
+                    AND g.tgtype & 8 = 8
+                    AND g.tgenabled IN ('A', 'O')
+              )
+          )
+          FROM pg_constraint AS c
+          WHERE c.contype = 'f'
+            AND c.conrelid = e.child
+            AND c.confrelid = e.parent
+            AND c.confdeltype = 'c'
+      );
+END
+$windrow$;
+--# comment on function cascades_of
+COMMENT ON FUNCTION cascades_of(text) IS
+    'Which tables of a rule a batch leaves to foreign keys that cascade, and how many of their rows this session has deleted so far.';
+
+-- are_close: whether sorted keys lie close together. Then those are worth looking for of which there is a row at all.
+--# create function are_close
+CREATE OR REPLACE FUNCTION are_close(p_keys anyarray)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN p_keys[cardinality(p_keys)]::numeric - p_keys[1]::numeric < 4 * cardinality(p_keys);
+END
+$windrow$;
+--# comment on function are_close
+COMMENT ON FUNCTION are_close(anyarray) IS
+    'Whether sorted keys are so close together that to read what lies between them costs less than to look for each.';
+
+-- those_found: those of some keys that are among what was found between the least and the greatest; all, where there may be more.
+--# create function those_found
+CREATE OR REPLACE FUNCTION those_found(p_keys anyarray, p_found anyarray)
+RETURNS anyarray
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF cardinality(p_found) < cardinality(p_keys) THEN
+        RETURN ARRAY(SELECT k.id FROM unnest(p_keys) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(p_found) AS n(id)));
+    END IF;
+    RETURN p_keys;
+END
+$windrow$;
+--# comment on function those_found
+COMMENT ON FUNCTION those_found(anyarray, anyarray) IS
+    'The keys of which a row was found; all of them where as many rows were found as there are keys.';
+
+-- end_time_batch: deletes the families of the given roots that may go, in the caller's transaction.
+--# create function end_time_batch
+CREATE OR REPLACE FUNCTION end_time_batch(
+    p_run bigint, p_rule text, p_roots anyarray, p_as_of timestamptz, p_retention bigint, p_scope text, p_purge boolean, p_gone anyarray,
+    OUT o_members anyarray, OUT o_families bigint, OUT o_other_roots anyarray, OUT o_skip_keys anyarray, OUT o_skip_reasons text[],
+    OUT o_rows bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_rule      rule%ROWTYPE;
+    v_artifacts p_roots%TYPE;
+    v_watched   boolean;  -- whether a trigger or a rule may keep rows
+    v_left      integer[] := '{}';
+    v_tables    oid[];
+    v_counted   bigint[];
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    o_rows := array_fill(0::bigint, ARRAY[cardinality(v_rule.tables)]);
+    PERFORM begin_batch('holds and new children');
+    SELECT j.o_members, j.o_artifacts, j.o_families, j.o_other_roots, j.o_skip_keys, j.o_skip_reasons
+    INTO o_members, v_artifacts, o_families, o_other_roots, o_skip_keys, o_skip_reasons
+    FROM judge(p_rule, p_roots, p_as_of, p_retention, p_scope, p_purge, true, p_gone) AS j;
+    IF cardinality(o_members) = 0 THEN
+        RETURN;
+    END IF;
+    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
+    v_watched := may_keep(p_rule);
+    IF v_rule.document ? 'cascades' AND NOT v_watched THEN
+        SELECT c.o_left, c.o_tables, c.o_counted INTO v_left, v_tables, v_counted FROM cascades_of(p_rule) AS c;
+    END IF;
+    EXECUTE format('SELECT %s($1, $2, $3, $4, $5)', routine_of(p_rule, 'delete')) INTO o_rows USING p_run, o_members, v_artifacts, v_left, v_watched;
+    IF o_rows[cardinality(o_rows)] <> cardinality(o_members) THEN
+        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - o_rows[cardinality(o_rows)], cardinality(o_members), v_rule.root
+            USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
+    END IF;
+    -- What the foreign keys have deleted.
+    FOR v_at IN 1..cardinality(v_left) LOOP
+        o_rows[v_left[v_at]] := pg_stat_get_xact_tuples_deleted(v_tables[v_at]) - v_counted[v_at];
+    END LOOP;
+    PERFORM end_batch(p_rule);
+END
+$windrow$;
+--# comment on function end_time_batch
+COMMENT ON FUNCTION end_time_batch(bigint, text, anyarray, timestamptz, bigint, text, boolean, anyarray) IS
+    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go. No transaction control, so it can be rolled back; end_time_step() calls it.';
+
 -- end_time_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to a single family, which is recorded and passed over. While the search goes on, a half that
 -- succeeds is followed by a quarter, not by the double: it would only fail again.
@@ -430,6 +576,7 @@ SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 AS $windrow$
 DECLARE
+    v_type      text := (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule);
     v_shared   boolean := (SELECT s.workers > 1 FROM spec AS s);
     v_run      run%ROWTYPE;
     v_progress run_rule%ROWTYPE;
@@ -480,12 +627,12 @@ BEGIN
 
     BEGIN
         EXECUTE format(
-            'SELECT b.o_families, CASE WHEN $5 THEN b.o_members::text[] END AS o_members, b.o_rows, b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
-            FROM %s($1, %L, $2, $3, $4, false, %L) AS b',
-            routine_of(p_rule, 'batch'), v_roots, v_progress.gone
+            'SELECT b.o_families, CASE WHEN $6 THEN b.o_members::text[] END AS o_members, b.o_rows, b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
+            FROM end_time_batch($1, $5, %1$L::%3$s[], $2, $3, $4, false, %2$L::%3$s[]) AS b',
+            v_roots, v_progress.gone, v_type
         )
         INTO v_batch
-        USING p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope', v_run.dry_run OR v_shared;
+        USING p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope', p_rule, v_run.dry_run OR v_shared;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
@@ -625,7 +772,7 @@ BEGIN
         FROM unnest(v_next.o_roots, v_next.o_ends) WITH ORDINALITY AS r(root, ended, position)
         WHERE r.root IN (SELECT m.id FROM unnest(v_judged.o_members) AS m(id));
     END LOOP;
-    EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'rows'), v_members) INTO STRICT v_rows;
+    EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count'), v_members) INTO STRICT v_rows;
     IF (v_rule.document ->> 'opt_in')::boolean AND NOT p_options ? 'from' THEN
         EXECUTE format('SELECT %s($1, $2)', routine_of(p_rule, 'unlisted')) INTO v_unlisted USING p_as_of, v_retention;
     END IF;
@@ -654,11 +801,11 @@ BEGIN
         RETURN;
     END IF;
     EXECUTE format(
-        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM %s($1, %L, $2, NULL, NULL, true, %L) AS b',
-        routine_of(p_rule, 'batch'), ARRAY[p_key], '{}'
+        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM end_time_batch($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) AS b',
+        ARRAY[p_key], (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule)
     )
     INTO o_families, o_rows, o_skipped
-    USING p_run, p_as_of;
+    USING p_run, p_as_of, p_rule;
 END
 $windrow$;
 --# comment on function end_time_named

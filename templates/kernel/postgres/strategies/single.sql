@@ -1,5 +1,5 @@
 -- Rules of single rows: expiry, orphan, keep-last. Their verbs: search, verdict, delete; undated, where rows without a time are
--- counted; unranked, of keep-last; and rows, where other rows go with them. A key of several columns is one text.
+-- counted; unranked, of keep-last; and count, where other rows go with them. A key of several columns is one text.
 
 -- verdict_query: what a rule says of rows in pass $1, at $3 with the cutoff $4; $5: under their locks.
 --# create function verdict_query
@@ -352,7 +352,7 @@ BEGIN
     END LOOP;
     v_rows := ARRAY[v_families];
     IF cardinality(v_rule.tables) > 1 THEN
-        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'rows'), v_members) INTO STRICT v_rows;
+        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count'), v_members) INTO STRICT v_rows;
     END IF;
     RETURN preview_document(
         p_rule, v_families, v_rows, v_oldest::json, to_jsonb(v_samples), v_keys, v_reasons, to_json(v_passes), v_limit, v_more, v_batches

@@ -67,12 +67,26 @@ fn upgrade(dialect: Dialect, folder: PathBuf) {
     let mut old = Old::new(dialect, folder);
     old.apply();
     old.use_it();
+    let now = old.now();
+    let documents = old.documents(&now);
     let columns = old.columns();
     let before = old.written(&columns);
     assert!(before.len() > 15, "{before:#?}");
 
     let said = old.windrow(&["install"]);
     assert_eq!(before, old.written(&columns), "{said}");
+    // Field by field, what callers read is what it was.
+    for ((name, was), (_, is)) in documents.iter().zip(old.documents(&now)) {
+        match was {
+            // A metric may come with the second count.
+            Value::Array(metrics) => {
+                let is = is.as_array().expect("a list");
+                let gone: Vec<_> = metrics.iter().filter(|it| !is.contains(it)).collect();
+                assert!(gone.is_empty(), "{name}: {gone:?} are gone");
+            }
+            _ => assert_eq!(*was, is, "{name}: left is what it was"),
+        }
+    }
     old.windrow(&["diff"]);
     let verify = old.call("verify", json!({}));
     let wrong = violations(&verify);
@@ -227,6 +241,40 @@ impl Old {
         }
     }
 
+    /// The present instant, as options have it.
+    fn now(&mut self) -> String {
+        let now = self.query(match self.dialect {
+            Dialect::Postgres => {
+                "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                "SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%H:%i:%sZ')"
+            }
+        });
+        now[0][0].clone().expect("an instant")
+    }
+
+    /// What callers read: the documents whole but for what is of one call alone, of the state of the ledger the fields.
+    fn documents(&mut self, as_of: &str) -> Vec<(&'static str, Value)> {
+        let preview = self.call("preview", json!({"as_of": as_of}));
+        let run = self.call("run", json!({"as_of": as_of, "dry_run": true}));
+        let verify = self.call("verify", json!({}));
+        let metrics = format!(
+            "SELECT name, labels FROM {}.metrics ORDER BY 1, 2",
+            self.control
+        );
+        let metrics = self.query(&metrics);
+        let status = self.windrow(&["status", "--output", "json"]);
+        let status = serde_json::from_str(&status).expect("a document");
+        vec![
+            ("preview", of_any_call(preview)),
+            ("run", of_any_call(run)),
+            ("verify", fields(&verify)),
+            ("metrics", json!(metrics)),
+            ("status", fields(&status)),
+        ]
+    }
+
     /// The tables of the control schema with their columns, as a query reads them.
     fn columns(&mut self) -> BTreeMap<String, Vec<String>> {
         let columns = self.query(&format!(
@@ -303,6 +351,56 @@ impl Old {
         );
         assert!(output.status.success(), "{words:?}: {said}");
         said
+    }
+}
+
+/// What differs from call to call.
+const OF_ONE_CALL: [&str; 6] = [
+    "run",
+    "started_at",
+    "finished_at",
+    "duration_ms",
+    "durationMillis",
+    "estimated_seconds",
+];
+
+/// A document without it.
+fn of_any_call(document: Value) -> Value {
+    match document {
+        Value::Object(fields) => {
+            let fields = fields.into_iter().map(|(name, value)| {
+                let value = match OF_ONE_CALL.contains(&name.as_str()) {
+                    true => Value::Null,
+                    false => of_any_call(value),
+                };
+                (name, value)
+            });
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.into_iter().map(of_any_call).collect(),
+        other => other,
+    }
+}
+
+/// The names of all fields of a document, at any depth; of a list, those of its items together.
+fn fields(document: &Value) -> Value {
+    match document {
+        Value::Object(object) => {
+            let fields = object
+                .iter()
+                .map(|(name, value)| (name.clone(), fields(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => {
+            let mut all = serde_json::Map::new();
+            for item in items {
+                if let Value::Object(item) = fields(item) {
+                    all.extend(item);
+                }
+            }
+            Value::Object(all)
+        }
+        _ => Value::Null,
     }
 }
 

@@ -6,6 +6,7 @@ use crate::bundle::{Bundle, File};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 use crate::plan::{self, Plan};
+use archive::ArchiveView;
 use files::files;
 use spec_view::{looked_into, spec_view};
 use sql::{routine, tidy};
@@ -38,6 +39,7 @@ mod newest;
 mod orphan_guard;
 mod others;
 mod probes;
+mod registry;
 mod releases;
 mod rule_view;
 mod settings;
@@ -71,7 +73,7 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
         .map(|name| dialect.text(name))
         .collect();
     view.routines.sort();
-    view.shadows = shadows(graph, &draft, dialect);
+    view.shadows = shadows(graph, &view.archives, dialect);
     let bare = |name: &str| {
         let (_, name) = name.split_once('.')?;
         Some(dialect.text(&dialect.bare(name)))
@@ -209,17 +211,16 @@ fn made<'a>(draft: &'a [File], verb: &'a str) -> impl Iterator<Item = (&'a str, 
     statements.filter_map(move |it| Some((it.what.strip_prefix(verb)?, it.sql.as_str())))
 }
 
-/// The tables and views that the routines of MySQL and MariaDB read: those of the control database, and all of the
-/// application that the spec names.
-fn shadows(graph: &Graph, draft: &[File], dialect: Dialect) -> Vec<String> {
-    let made = ["create table ", "create view "]
-        .into_iter()
-        .flat_map(|verb| made(draft, verb));
+/// The tables of the application that the routines of MySQL and MariaDB read, and the archives.
+fn shadows(graph: &Graph, archives: &[ArchiveView], dialect: Dialect) -> Vec<String> {
     let tables = graph.tables.iter().map(|table| &table.name);
+    let archives = archives
+        .iter()
+        .flat_map(|archive| [&archive.archive, &archive.entry]);
     let mut names: Vec<String> = tables
         .map(|name| dialect.qualified(home(graph, dialect), name))
         .chain(looked_into(graph, &[], dialect))
-        .chain(made.map(|(name, _)| name.to_owned()))
+        .chain(archives.cloned())
         .collect();
     names.sort();
     names.dedup();

@@ -22,7 +22,7 @@ pub(super) struct ArchiveView {
     archive_literal: String,
     archive_class: String,
     /// The view through which rows come in, in the same forms.
-    entry: String,
+    pub(super) entry: String,
     entry_literal: String,
     entry_class: String,
     /// Both as they stand within a literal.

@@ -9,7 +9,8 @@ use serde_json::ser::Formatter;
 use super::indexes::index_statements;
 use super::jobs::Job;
 use super::names::{control_name, least_key, lock_class, role_name};
-use super::rule_view::{by_end, nested, time_name};
+use super::registry;
+use super::rule_view::{batch_setting, by_end, nested, time_name};
 use super::settings::SettingView;
 use super::single::SingleView;
 use super::spec_view::{counted, updates};
@@ -209,6 +210,11 @@ struct RuleDocument<'a> {
     /// The tables whose rows may be left to foreign keys, each with the one that these name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     cascades: BTreeMap<&'a str, &'a str>,
+    /// Of MySQL and MariaDB: what a batch takes, and whether rows are copied before they go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    batch_setting: Option<&'static str>,
+    #[serde(skip_serializing_if = "is_not")]
+    archives: bool,
     /// Of a rule of single rows: its passes by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
@@ -384,6 +390,7 @@ pub(super) fn of_rule(
         None => rule.end_time.kind,
     };
     let plain = timed.is_some_and(|timed| timed::is_plain(graph, rule, timed));
+    let postgres = dialect == Dialect::Postgres;
     let meets = !keeps::meets(graph, purge, dialect).is_empty();
     let report = |document: graph::Document| -> Vec<Field<'_>> {
         let fields = rule.report.iter();
@@ -406,7 +413,13 @@ pub(super) fn of_rule(
         zone: (time_kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
         zoned: rule.single.is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
         scope_name: scope.map(|column| column.name.as_str()),
-        scope_type: scope.map(|column| dialect.kind(column.kind)),
+        scope_type: scope.map(|column| {
+            if postgres {
+                dialect.kind(column.kind)
+            } else {
+                registry::spelled(column.kind)
+            }
+        }),
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
         safety_lag: (!families).then_some(rule.retention.safety_lag),
@@ -446,6 +459,8 @@ pub(super) fn of_rule(
         keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
         cascades: cascade::documents(graph, purge, dialect),
+        batch_setting: (!postgres).then_some(batch_setting(rule)),
+        archives: !postgres && !rule.archive.is_empty(),
         passes: single.map_or_else(Vec::new, SingleView::passes),
         report_preview: report(graph::Document::Preview),
         report_run: report(graph::Document::Run),
@@ -455,8 +470,14 @@ pub(super) fn of_rule(
 
 /// The columns of a key, with their types.
 pub(super) fn key(table: &graph::Table, dialect: Dialect) -> Vec<String> {
-    let key = table.key.iter();
-    key.map(|column| format!("{} {}", column.name, dialect.kind(column.kind)))
+    let key = &table.key;
+    let kind = |kind| match dialect {
+        Dialect::Postgres => dialect.kind(kind),
+        Dialect::Mysql | Dialect::Mariadb => registry::spelled_in_key(kind, key.len(), dialect),
+    };
+    let columns = key.iter();
+    columns
+        .map(|column| format!("{} {}", column.name, kind(column.kind)))
         .collect()
 }
 
@@ -507,7 +528,7 @@ fn strategy(rule: &Rule) -> &'static str {
 }
 
 /// A document as text: a line for each thing that it says, and for each item of a list or an object in it.
-fn written(document: &impl Serialize) -> String {
+pub(super) fn written(document: &impl Serialize) -> String {
     let mut text = Vec::new();
     let mut writer = Serializer::with_formatter(&mut text, Lines::default());
     document
@@ -565,12 +586,19 @@ fn pack(items: &[&str], close: &str, lines: &mut Vec<String>) {
     lines.extend([line, format!("  {close}")]);
 }
 
-/// A document as a literal of the server. No spec can have PostgreSQL's quote in it.
+/// A document as a literal of the server.
 fn literal(document: &impl Serialize, dialect: Dialect) -> String {
-    let text = written(document);
+    quoted(dialect, &written(document))
+}
+
+/// The text of a document as a literal. No spec can have PostgreSQL's quote in it; on the others a line stays a line, and a
+/// quotation mark needs no backslash.
+pub(super) fn quoted(dialect: Dialect, text: &str) -> String {
     match dialect {
         Dialect::Postgres => format!("$windrow$\n{text}\n$windrow$"),
-        Dialect::Mysql | Dialect::Mariadb => dialect.text(&text),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+        }
     }
 }
 

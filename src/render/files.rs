@@ -11,34 +11,19 @@ use crate::dialect::Dialect;
 use crate::graph::Graph;
 
 /// The template of a file that an installation has, with what it is for; its rules come besides.
-fn templates(view: &SpecView, dialect: Dialect) -> Vec<(&'static str, &'static str)> {
-    let by_schema = dialect.facts().has_schemas;
-    let either = |schema, database| if by_schema { schema } else { database };
+fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
     let archives = !view.archives.is_empty();
     let guards = !view.guards.is_empty();
     let all = [
         (
             true,
-            "10_control.sql",
-            either(
-                "the control schema: policies, holds and the ledger",
-                "the control database: policies, holds and the ledger",
-            ),
-        ),
-        (
-            view.workers > 1,
-            "11_workers.sql",
-            "the workers: how they share out a sweep",
+            "00_database.sql",
+            "the control database and the role of its routines",
         ),
         (
             true,
             "11_spec.sql",
             "the rules of the spec, as the kernel knows them",
-        ),
-        (
-            true,
-            "12_settings.sql",
-            "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
         ),
         (
             true,
@@ -52,21 +37,8 @@ fn templates(view: &SpecView, dialect: Dialect) -> Vec<(&'static str, &'static s
         ),
         (
             true,
-            "35_guard.sql",
-            "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
-        ),
-        (
-            true,
-            "35_pace.sql",
-            "how big the next batch is, and what a run rests for before it",
-        ),
-        (
-            true,
-            "40_run.sql",
-            either(
-                "run, preview, purge, verify and what operates them",
-                "run, preview and purge",
-            ),
+            "32_tables.sql",
+            "what names the tables of the application: their locks, keys, orphans and files",
         ),
         (
             view.stamps > 0,
@@ -76,18 +48,8 @@ fn templates(view: &SpecView, dialect: Dialect) -> Vec<(&'static str, &'static s
         (archives, "44_unarchive.sql", "how rows leave the archive"),
         (
             true,
-            "45_manage.sql",
-            "what operates a run: policies, holds, settings, arming, verification",
-        ),
-        (
-            true,
-            "46_metrics.sql",
+            "47_backlog.sql",
             "how much is due, what stays and why, and the metrics",
-        ),
-        (
-            true,
-            "47_plan.sql",
-            "how much is due, along time and ahead of it: what a backlog plan starts from",
         ),
         (
             guards,
@@ -139,7 +101,7 @@ pub(super) fn files(
     }
     let path = |name: &str| format!("{}/{}/{name}", graph.name, dialect.facts().folder);
     let mut files = Vec::new();
-    for (template, purpose) in templates(view, dialect) {
+    for (template, purpose) in templates(view) {
         if folder.has(template) {
             let body = folder.text(template, &shown)?;
             files.push(file(graph, dialect, path(template), purpose, &body));
@@ -155,7 +117,7 @@ pub(super) fn files(
         files.push(file(graph, dialect, path, &purpose, &body));
     }
     for kernel in kernel::files(graph, dialect) {
-        let text = kernel.text(&view.control, &view.owner, &view.told);
+        let text = kernel.text(dialect, &view.control, &view.owner, &view.told);
         files.push(File {
             kernel: true,
             ..file(graph, dialect, path(kernel.name), kernel.purpose, &text)

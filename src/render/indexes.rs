@@ -33,13 +33,14 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
             dialect.ident(other)
         )
     };
-    let places = columns
+    let leading: Vec<String> = columns
         .iter()
         .map(|column| match otherwise(column) {
-            None => dialect.text(column),
-            Some(other) => dialect.text(&both(column, other)),
+            None => column.clone(),
+            Some(other) => both(column, other),
         })
         .collect();
+    let places = leading.iter().map(|column| dialect.text(column)).collect();
     let columns = columns
         .iter()
         .map(|column| match otherwise(column) {
@@ -71,6 +72,7 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         table: dialect.qualified(home(graph, dialect), &table.name),
         table_literal: dialect.text(&table.name),
         columns,
+        leading,
         places,
         width,
         expression: index.otherwise.is_some(),
@@ -85,6 +87,17 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         why: index.why.clone(),
         name,
     }
+}
+
+/// The indexes of the plan: table, name, and the columns by which an index serves that leads with them.
+pub(super) fn index_rows(graph: &Graph, dialect: Dialect) -> Vec<(String, String, Vec<String>)> {
+    let needs = plan::make(graph).indexes_for(dialect.facts().partial_indexes);
+    let rows = needs.iter().map(|need| {
+        let view = index_view(graph, need, dialect);
+        let table = graph.table(need.table).name.clone();
+        (table, view.name, view.leading)
+    });
+    rows.collect()
 }
 
 /// The statement that makes each index of the plan, in the plan's order.

@@ -37,6 +37,11 @@ impl<'a> Job<'a> {
             .collect()
     }
 
+    /// The name of its EVENT.
+    pub(super) fn event(&self) -> String {
+        format!("run{}", self.suffix().replace(' ', "_"))
+    }
+
     /// The number of its worker, where there are several.
     pub(super) fn worker(&self) -> Option<i64> {
         (self.workers > 1).then_some(self.number)
@@ -84,7 +89,7 @@ pub(super) fn jobs(graph: &Graph, dialect: Dialect) -> Vec<JobView> {
     Job::of(graph)
         .map(|job| JobView {
             schedule: escaped(dialect, job.schedule),
-            name: format!("run{}", job.suffix().replace(' ', "_")),
+            name: job.event(),
             worker: job.worker().map_or_else(String::new, |it| it.to_string()),
             event: event_view(job.schedule),
             starts: starts(&job),

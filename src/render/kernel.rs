@@ -3,9 +3,12 @@
 
 use sha2::{Digest, Sha256};
 
+use super::document::quoted as document_text;
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
+
+mod innodb;
 
 /// One file of the kernel.
 #[derive(Clone, Copy)]
@@ -247,10 +250,9 @@ const STAMP: &[KernelFile] = &[
 
 /// Those that an installation needs.
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
-    if dialect != Dialect::Postgres {
-        return Vec::new();
-    }
-    let modules: [(bool, &[KernelFile]); 6] = [
+    let innodb: [(bool, &[KernelFile]); 2] =
+        [(true, innodb::CORE), (graph.workers > 1, innodb::WORKERS)];
+    let postgres: [(bool, &[KernelFile]); 6] = [
         (true, CORE),
         (graph.rules.iter().any(super::rule_view::by_end), END_TIME),
         (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
@@ -258,8 +260,13 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
         (graph.workers > 1, WORKERS),
         (!super::stamp::names(graph).is_empty(), STAMP),
     ];
-    let used = modules.into_iter().filter(|(used, _)| *used);
-    used.flat_map(|(_, files)| files).collect()
+    let modules = if dialect == Dialect::Postgres {
+        &postgres[..]
+    } else {
+        &innodb[..]
+    };
+    let used = modules.iter().filter(|(used, _)| *used);
+    used.flat_map(|(_, files)| *files).collect()
 }
 
 /// What a session is told that applies a file: documents.
@@ -299,7 +306,8 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
             kernel: false,
         });
     }
-    for (_, source, text) in PARTS {
+    let parts = PARTS.iter().filter(|_| dialect == Dialect::Postgres);
+    for (_, source, text) in parts {
         lock += &format!("{}  templates/kernel/{source}\n", sha256(text));
     }
     stand_ins.push(File {
@@ -320,7 +328,10 @@ fn sha256(text: &str) -> String {
 impl KernelFile {
     /// The text as an installation applies it. In front of it stands who does and where unqualified names lead, and the
     /// markers of its statements name the schema.
-    pub(super) fn text(&self, control: &str, owner: &str, told: &Told) -> String {
+    pub(super) fn text(&self, dialect: Dialect, control: &str, owner: &str, told: &Told) -> String {
+        if dialect != Dialect::Postgres {
+            return self.innodb(dialect, control, told);
+        }
         let mut text = "--# set lock_timeout\nSET lock_timeout = '5s';\n\
              --# set statement_timeout\nSET statement_timeout = '1min';\n"
             .to_owned();
@@ -358,6 +369,36 @@ impl KernelFile {
     }
 }
 
+impl KernelFile {
+    /// The same where unqualified names are those of the default database; routines look where they stand themselves.
+    fn innodb(&self, dialect: Dialect, control: &str, told: &Told) -> String {
+        let mut text = format!("{SESSION}--# use {control}\nUSE {control};\n");
+        if self.prologue == Prologue::Installer {
+            text += &format!(
+                "--# tell the session what the spec says\nSET @windrow_document = {};\n",
+                document_text(dialect, &told.spec)
+            );
+        }
+        text.push('\n');
+        for line in self.bare.lines() {
+            text.push_str(&qualified(line, control).unwrap_or_else(|| line.to_owned()));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// What the session of every file of MySQL and MariaDB is told: a routine keeps the mode, the character set and the collation
+/// that it was created with. No statement waits long for a table that a session holds.
+const SESSION: &str = "--# set names
+SET NAMES utf8mb4 COLLATE utf8mb4_bin;
+--# set session
+SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+    SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
+    SESSION lock_wait_timeout = 5;
+";
+
 /// A marker with the schema before the name of its object; none for any other line.
 fn qualified(line: &str, control: &str) -> Option<String> {
     let what = line.strip_prefix("--# ")?;
@@ -390,7 +431,17 @@ mod tests {
 
     #[test]
     fn the_kernel_has_no_holes() {
-        let files = [CORE, END_TIME, TIMED, SINGLE, WORKERS, STAMP].concat();
+        let files = [
+            CORE,
+            END_TIME,
+            TIMED,
+            SINGLE,
+            WORKERS,
+            STAMP,
+            innodb::CORE,
+            innodb::WORKERS,
+        ]
+        .concat();
         let texts = files.iter().map(|file| (file.name, file.bare));
         let parts = PARTS.iter().map(|(name, _, text)| (*name, *text));
         for (name, text) in texts.chain(parts) {

@@ -30,6 +30,15 @@ pub(super) fn by_end(rule: &Rule) -> bool {
     rule.timed.is_none() && rule.single.is_none()
 }
 
+/// The setting that says how much a batch of a rule takes at first.
+pub(super) fn batch_setting(rule: &Rule) -> &'static str {
+    if takes_families(rule) {
+        "batch_families"
+    } else {
+        "batch_rows"
+    }
+}
+
 /// Whether a batch of a rule takes whole families.
 pub(super) fn takes_families(rule: &Rule) -> bool {
     let unit = rule.timed.as_ref().map(|timed| timed.unit);
@@ -268,7 +277,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         minimum: rule.retention.minimum,
         minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
-        batch_setting: if takes_families(rule) { "batch_families" } else { "batch_rows" },
+        batch_setting: batch_setting(rule),
         pace: settings::declared(&settings),
         document: document::of_rule(graph, purge, &settings, single.as_ref(), dialect),
         settings,

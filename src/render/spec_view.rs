@@ -11,7 +11,8 @@ use super::views::{
     FileView, IndexView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView,
 };
 use super::{
-    acting, archive, document, keeps, kernel, orphan_guard, releases, settings, single, stamp,
+    acting, archive, document, keeps, kernel, orphan_guard, registry, releases, settings, single,
+    stamp,
 };
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, Single, TableId, Window};
@@ -146,7 +147,10 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             None => dialect.text(&graph.time_zone),
         },
         told: kernel::Told {
-            spec: document::of_spec(graph, plan, dialect),
+            spec: match dialect {
+                Dialect::Postgres => document::of_spec(graph, plan, dialect),
+                Dialect::Mysql | Dialect::Mariadb => registry::of_spec(graph, plan, dialect),
+            },
             schedule: document::of_schedule(graph, dialect),
         },
         starts_always: Job::of(graph).any(|job| job.starts().iter().all(Option::is_none)),

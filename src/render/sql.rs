@@ -46,12 +46,13 @@ pub(super) fn file(
     }
     let statements = match dialect {
         Dialect::Postgres => {
-            register(graph, &path, &mut chunks);
+            register(graph, dialect, &path, &mut chunks);
             plain_statements(chunks, &mut text)
         }
         Dialect::Mysql | Dialect::Mariadb => {
             let owner = dialect.ident(&role_name(dialect, &control_name(graph), "owner"));
-            delimited_statements(chunks, &owner, &mut text)
+            register(graph, dialect, &path, &mut chunks);
+            delimited_statements(dialect, chunks, &owner, &mut text)
         }
     };
     File {
@@ -71,19 +72,27 @@ pub(super) fn origin(graph: &Graph) -> String {
 }
 
 /// What notes the routines that a file made, at its end, where the session is still the owner's.
-pub(super) fn register(graph: &Graph, path: &str, chunks: &mut Vec<Chunk>) {
+fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>) {
     let control = control_name(graph);
     let names = chunks.iter().filter_map(|chunk| routine(&chunk.what));
     let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort();
     names.dedup();
-    let end = chunks
-        .iter()
-        .rposition(|it| it.what == "become who installs");
+    let postgres = dialect == Dialect::Postgres;
+    let end = match dialect {
+        Dialect::Postgres => chunks
+            .iter()
+            .rposition(|it| it.what == "become who installs"),
+        Dialect::Mysql | Dialect::Mariadb => Some(chunks.len()),
+    };
     let (Some(end), false) = (end, names.is_empty()) else {
         return;
     };
-    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let quote = if postgres { '\'' } else { '"' };
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("{quote}{name}{quote}"))
+        .collect();
     let mut lines = vec![String::new()];
     for name in &names {
         let line = lines.last_mut().expect("a line");
@@ -100,12 +109,17 @@ pub(super) fn register(graph: &Graph, path: &str, chunks: &mut Vec<Chunk>) {
         [line] if control.len() + file.len() + line.len() < 95 => line.clone(),
         _ => format!("\n    {}\n", lines.join(",\n    ")),
     };
+    let text = if postgres {
+        format!("SELECT {control}.register_routines('{file}', ARRAY[{list}]);\n")
+    } else {
+        format!("CALL {control}.register_routines('{file}', '[{list}]');\n")
+    };
     chunks.insert(
         end,
         Chunk {
             what: format!("register the routines of {file}"),
             alone: false,
-            text: format!("SELECT {control}.register_routines('{file}', ARRAY[{list}]);\n"),
+            text,
         },
     );
 }
@@ -139,6 +153,7 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
 /// hash of the statement's own body. Everything is made anew and belongs to the owner role: MySQL's `CREATE OR REPLACE`
 /// does not know procedures and events, so that a DROP goes before.
 pub(super) fn delimited_statements(
+    dialect: Dialect,
     chunks: Vec<Chunk>,
     owner: &str,
     text: &mut String,
@@ -165,10 +180,7 @@ pub(super) fn delimited_statements(
             .into_iter()
             .find_map(replaced);
         if let Some(replaced) = replaced {
-            if sql.contains("@body@") {
-                let body = routine_body(Dialect::Mysql, &sql).expect("a body begins with BEGIN");
-                sql = sql.replace("@body@", &body_fingerprint(Dialect::Mysql, body));
-            }
+            sql = with_hash(dialect, sql);
             let drop = format!("DROP {replaced}");
             text.extend([&drop, ";\n"]);
             statements.push(Statement {
@@ -179,6 +191,10 @@ pub(super) fn delimited_statements(
             sql = sql.replacen("CREATE ", &format!("CREATE DEFINER = {owner} "), 1);
             text.extend(["DELIMITER $$\n", &sql, "$$\nDELIMITER ;\n"]);
         } else {
+            if chunk.what.starts_with("create view ") {
+                let definer = format!("CREATE OR REPLACE DEFINER = {owner} SQL");
+                sql = sql.replacen("CREATE OR REPLACE SQL", &definer, 1);
+            }
             text.extend([&sql, ";\n"]);
         }
         for line in behind {
@@ -191,6 +207,22 @@ pub(super) fn delimited_statements(
         });
     }
     statements
+}
+
+/// The comment of a routine or event ends with the hash of its body.
+fn with_hash(dialect: Dialect, mut sql: String) -> String {
+    let Some(body) = routine_body(dialect, &sql) else {
+        return sql;
+    };
+    let hash = body_fingerprint(dialect, body);
+    let head = &sql[..sql.len() - body.len()];
+    if !head.contains("@body@")
+        && let Some(at) = head.rfind("\nCOMMENT '")
+    {
+        let end = at + head[at..].trim_end().len() - 1;
+        sql.insert_str(end, &format!(" [body {hash}]"));
+    }
+    sql.replace("@body@", &hash)
 }
 
 /// The body of the routine or event that a statement creates; `None` where it creates none. A server's catalog shows it
@@ -250,7 +282,7 @@ pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
     if dialect == Dialect::Postgres {
         return hex12(body);
     }
-    let code: String = body
+    let code: String = spoken(dialect, body)
         .lines()
         .filter(|line| !line.trim_start().starts_with("--"))
         .flat_map(|line| line.chars().chain(['\n']))
@@ -258,6 +290,30 @@ pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
         .collect();
     let words: Vec<&str> = code.split_whitespace().collect();
     hex12(&words.join(" "))
+}
+
+/// A text as a server keeps it: what a comment has for the other server goes, and of what it has for this one, the comment.
+fn spoken(dialect: Dialect, body: &str) -> String {
+    let (ours, theirs) = match dialect {
+        Dialect::Mariadb => ("/*M!", "/*!80000"),
+        _ => ("/*!80000", "/*M!"),
+    };
+    let mut kept = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some(at) = rest.find("/*") {
+        let (before, comment) = rest.split_at(at);
+        let end = comment.find("*/").map_or(comment.len(), |end| end + 2);
+        kept.push_str(before);
+        let (comment, behind) = comment.split_at(end);
+        if let Some(inner) = comment.strip_prefix(ours) {
+            kept.push_str(inner.trim_end_matches("*/"));
+        } else if !comment.starts_with(theirs) {
+            kept.push_str(comment);
+        }
+        rest = behind;
+    }
+    kept.push_str(rest);
+    kept
 }
 
 pub(super) fn hex12(text: &str) -> String {

@@ -200,6 +200,16 @@ fn views_of(graph: &Graph, rule: &Rule, of: &RuleView, dialect: Dialect) -> Vec<
         .collect()
 }
 
+/// What removal times can be set anew of rows that the option `of` names: what the ledger calls it, and their table.
+pub(super) fn named_of(graph: &Graph) -> Vec<(String, TableId)> {
+    let rules = graph.rules.iter();
+    let stamps = rules.flat_map(|rule| rule.stamps().iter().map(move |stamp| (rule, stamp)));
+    stamps
+        .filter(|(_, stamp)| stamp.of.is_some())
+        .map(|(rule, stamp)| (named(rule, stamp, "."), stamp.root))
+        .collect()
+}
+
 fn view(
     graph: &Graph,
     rule: &Rule,

@@ -107,18 +107,23 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
-        "10_control.sql",
-        include_str!("../../templates/mysql/10_control.sql"),
+        "00_database.sql",
+        include_str!("../../templates/mysql/00_database.sql"),
     ),
     (
         "mysql",
-        "11_workers.sql",
-        include_str!("../../templates/mysql/11_workers.sql"),
+        "11_spec.sql",
+        include_str!("../../templates/mysql/11_spec.sql"),
     ),
     (
         "mysql",
-        "12_settings.sql",
-        include_str!("../../templates/mysql/12_settings.sql"),
+        "32_tables.sql",
+        include_str!("../../templates/mysql/32_tables.sql"),
+    ),
+    (
+        "mysql",
+        "47_backlog.sql",
+        include_str!("../../templates/mysql/47_backlog.sql"),
     ),
     (
         "mysql",
@@ -152,21 +157,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
-        "35_guard.sql",
-        include_str!("../../templates/mysql/35_guard.sql"),
-    ),
-    (
-        "mysql",
-        "35_pace.sql",
-        include_str!("../../templates/mysql/35_pace.sql"),
-    ),
-    (
-        "mysql",
-        "40_run.sql",
-        include_str!("../../templates/mysql/40_run.sql"),
-    ),
-    (
-        "mysql",
         "42_stamp.sql",
         include_str!("../../templates/mysql/42_stamp.sql"),
     ),
@@ -177,16 +167,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
-        "45_manage.sql",
-        include_str!("../../templates/mysql/45_manage.sql"),
-    ),
-    (
-        "mysql",
-        "47_plan.sql",
-        include_str!("../../templates/mysql/47_plan.sql"),
-    ),
-    (
-        "mysql",
         "50_grants.sql",
         include_str!("../../templates/mysql/50_grants.sql"),
     ),
@@ -194,11 +174,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "52_triggers.sql",
         include_str!("../../templates/mysql/52_triggers.sql"),
-    ),
-    (
-        "mysql",
-        "46_metrics.sql",
-        include_str!("../../templates/mysql/46_metrics.sql"),
     ),
     (
         "mysql",

@@ -443,6 +443,8 @@ pub(super) struct IndexView {
     pub(super) table_literal: String,
     pub(super) columns: String,
     /// The names of the columns as literals, and how many they are.
+    #[serde(skip)]
+    pub(super) leading: Vec<String>,
     pub(super) places: Vec<String>,
     pub(super) width: usize,
     /// Whether a part of it is an expression.

@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ w::session(control=control) }}
 --# set group_concat_max_len
 SET SESSION group_concat_max_len = 1048576;
 
@@ -62,13 +62,6 @@ EXECUTE windrow_statement;
 --# forget the view {{ archive.entry }}
 DEALLOCATE PREPARE windrow_statement;
 {% endfor %}
--- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
---# create table {{ control }}.kept_run
-CREATE TABLE IF NOT EXISTS {{ control }}.kept_run (
-    run_id bigint NOT NULL PRIMARY KEY
-) ENGINE = InnoDB
-    COMMENT = 'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by archive_keep().';
-
 -- unarchived: what has left the archive.
 --# create table {{ control }}.unarchived
 CREATE TABLE IF NOT EXISTS {{ control }}.unarchived (

@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ w::session(control=control) }}
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -1023,4 +1023,23 @@ BEGIN
     CALL {{ control }}.{{ rule.name }}_close();
 
     {{ w::preview_document(rule=rule) }}
+END;
+
+{{ w::verbs(control=control, rule=rule, by_calendar=by_calendar) }}
+
+-- {{ rule.name }}_checks: rows whose {{ rule.end_time_name }} is not that of their family, for verify().
+--# create procedure {{ control }}.{{ rule.name }}_checks
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_checks()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check which rows have another {{ rule.end_time_name }} than their family, or none. [body @body@]'
+BEGIN
+    CALL {{ control }}.{{ rule.name }}_strays();
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT({{ rule.literal }}, ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another {{ rule.end_time_name }} than their family and go without it; ', o.undated, ' have none and stay')
+    FROM {{ control }}.work_stray AS o;
+    DROP TEMPORARY TABLE {{ control }}.work_stray;
 END;

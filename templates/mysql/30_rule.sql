@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ w::session(control=control) }}
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -377,7 +377,7 @@ BEGIN
         IF v_seconds IS NULL THEN
             LEAVE lengths;
         END IF;
-        CALL {{ control }}.days_before(p_as_of, v_seconds, v_instant);
+        CALL {{ control }}.days_before(p_as_of, v_seconds, {{ rule.zone_literal }}, v_instant);
         UPDATE {{ control }}.work_scope SET cutoff = CONVERT_TZ(v_instant, '+00:00', {{ rule.zone_literal }}) WHERE seconds = v_seconds;
     END LOOP lengths;
     UPDATE {{ control }}.work_scope SET cutoff = {{ rule.least_time }} WHERE seconds IS NULL;
@@ -1429,7 +1429,7 @@ BEGIN
     SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.last_error IS NOT NULL;
 {%- if rule.per and rule.opt_in %}
 {%- if rule.calendar %}
-    CALL {{ control }}.days_before(p_as_of, {{ rule.cutoff_of_preview }}, v_default);
+    CALL {{ control }}.days_before(p_as_of, {{ rule.cutoff_of_preview }}, {{ rule.zone_literal }}, v_default);
     SET v_default = CONVERT_TZ(v_default, '+00:00', {{ rule.zone_literal }});
 {%- else %}
     SET v_default = {{ rule.cutoff_of_preview }};
@@ -1454,4 +1454,69 @@ BEGIN
     CALL {{ control }}.{{ rule.name }}_close();
 
     {{ w::preview_document(rule=rule) }}
+END;
+
+{{ w::verbs(control=control, rule=rule, by_calendar=by_calendar) }}
+
+-- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+--# create procedure {{ control }}.{{ rule.name }}_purge
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body @body@]'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_families bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            {{ w::diagnose(maria=maria) | indent(prefix="            ") }}
+            ROLLBACK;
+        END;
+        {{ w::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_work();", pad="        ") }}
+        {{ w::before_purge(control=control, rule=rule, q=q) }}
+        -- The work tables have the type and the collation of the key.
+        REPLACE INTO {{ control }}.work_cursor (only_row, id)
+        VALUES (1, p_key);
+        INSERT INTO {{ control }}.work_root (id, ended)
+        SELECT i.{{ rule.key }}, {{ rule.ended }}
+        FROM {{ control }}.work_cursor AS c
+        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = c.id
+        WHERE c.only_row = 1
+{%- for predicate in rule.candidates %}
+          AND {{ predicate }}
+{%- endfor %};
+        IF ROW_COUNT() = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
+        CALL {{ control }}.{{ rule.name }}_scope(v_as_of, NULL, NULL);
+        CALL {{ control }}.{{ rule.name }}_judge(true, true, v_families);
+        {{ w::keep_found(pad="        ") }}
+        CALL {{ control }}.{{ rule.name }}_batch(p_run, v_rows);
+        {{ w::take_back(control=control, pad="        ") }}
+        SELECT k.reason INTO o_reason FROM {{ control }}.work_skip AS k ORDER BY k.position LIMIT 1;
+        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
+        CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
+        UPDATE {{ control }}.run_rule AS p
+        SET p.families = p.families + v_families,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = {{ rule.literal }};
+        {{ w::look_before_commit(control=control) }}
+        DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
+        COMMIT;
+    END attempt;
+    {{ w::after_purge(control=control, rule=rule, q=q) }}
 END;

@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ w::session(control=control) }}
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -758,3 +758,20 @@ BEGIN
 
     {{ w::preview_document(rule=rule) }}
 END;
+
+{{ w::verbs(control=control, rule=rule, by_calendar=by_calendar) }}
+{%- if rule.single.keep_last %}
+
+-- {{ rule.name }}_checks: rows that have no place among their group, for verify().
+--# create procedure {{ control }}.{{ rule.name }}_checks
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_checks()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check how many rows have no group or no place in it. [body @body@]'
+BEGIN
+    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
+    SELECT 1, 'unranked', {{ rule.literal }}, IF(COUNT(*) = 0, 'ok', 'notice'), COUNT(*), 'rows without a group or without a place in it; they stay'
+    FROM {{ rule.table }} AS t
+    WHERE {% for condition in rule.single.conditions %}{{ condition }}
+      AND {% endfor %}({{ rule.single.unranked }});
+END;
+{%- endif %}

@@ -12,52 +12,7 @@ SET t.{{ stamp.end_time }} = w.due{% for column in step.untouched %}, t.{{ colum
 WHERE NOT t.{{ stamp.end_time }} <=> w.due;
 SET v_rows = v_rows + ROW_COUNT();
 {%- endmacro change -%}
-{{ w::session() }}
-
--- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
-{%- if maria %}
---# modify {{ control }}.run
-ALTER TABLE {{ control }}.run
-    MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP'));
-{%- else %}
---# prepare constraint run_trigger
-SET @windrow_statement = COALESCE(
-    (
-        SELECT CONCAT('ALTER TABLE {{ control }}.run DROP CONSTRAINT ', MIN(c.constraint_name), ', ADD CONSTRAINT run_trigger CHECK (`trigger` IN (''MANUAL'', ''SCHEDULED'', ''PURGE'', ''STAMP''))')
-        FROM information_schema.table_constraints AS t
-        JOIN information_schema.check_constraints AS c ON c.constraint_schema = t.constraint_schema AND c.constraint_name = t.constraint_name
-        WHERE t.constraint_schema = {{ control_literal }}
-          AND t.table_name = 'run'
-          AND c.check_clause LIKE '%PURGE%'
-          AND c.check_clause NOT LIKE '%STAMP%'
-    ),
-    'DO 0'
-);
---# parse constraint run_trigger
-PREPARE windrow_statement FROM @windrow_statement;
---# create constraint run_trigger
-EXECUTE windrow_statement;
---# forget constraint run_trigger
-DEALLOCATE PREPARE windrow_statement;
-{%- endif %}
---# create table {{ control }}.run_stamp
-CREATE TABLE IF NOT EXISTS {{ control }}.run_stamp (
-    run_id         bigint       NOT NULL,
-    rule           varchar(64)  NOT NULL,
-    families       bigint       NOT NULL DEFAULT 0,
-    changed_rows   bigint       NOT NULL DEFAULT 0,
-    batches        bigint       NOT NULL DEFAULT 0,
-    retries        bigint       NOT NULL DEFAULT 0,
-    retries_in_row int          NOT NULL DEFAULT 0,
-    batch_families int          NOT NULL,
-    halving        boolean      NOT NULL DEFAULT false,
-    cursor_key     bigint       NOT NULL DEFAULT 0,
-    table_rows     json         NOT NULL,
-    started_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    PRIMARY KEY (run_id, rule)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
+{{ w::session(control=control) }}
 
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
 --# create procedure {{ control }}.check_stamp_options

@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ w::session(control=control) }}
 
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
 -- auditor: previews, reads the ledger and the metrics.

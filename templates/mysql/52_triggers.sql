@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ w::session(control=control) }}
 
 -- A batch first locks all rows of the root table that go. Who wants to name such a family, or a row in it, asks for a lock
 -- of the same rows first, as a foreign key would: he waits until the batch has committed, and then finds no parent. Where he
@@ -20,3 +20,8 @@ CREATE TRIGGER {{ guard.on_update }}
 BEFORE UPDATE ON {{ guard.table }} FOR EACH ROW
 {{ w::orphan_guard(guard=guard, changes=true) }};
 {% endfor %}
+{%- for trigger in triggers %}
+--# register trigger {{ trigger.name }}
+REPLACE INTO {{ control }}.known_trigger (name, hash)
+VALUES ({{ trigger.name }}, {{ trigger.hash }});
+{%- endfor %}

@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ w::session(control=control) }}
 
 -- The scheduled run: {{ schedule }}, in UTC. A missed or overlapping start does no harm: one run at a time.
 -- The event runs while the server's event_scheduler is ON, and on a replica not at all; verify() tells.
@@ -21,10 +21,10 @@ DO
 BEGIN
 {%- if job.event.guard %}
     IF {{ job.event.guard }} THEN
-        CALL {{ control }}.run_scheduled({{ job.worker }});
+        CALL {{ control }}.run_scheduled({% if job.worker %}{{ job.worker }}{% else %}NULL{% endif %});
     END IF;
 {%- else %}
-    CALL {{ control }}.run_scheduled({{ job.worker }});
+    CALL {{ control }}.run_scheduled({% if job.worker %}{{ job.worker }}{% else %}NULL{% endif %});
 {%- endif %}
 END;
 {%- endfor %}

@@ -1,12 +1,17 @@
 {#- What every file of this folder begins with. A routine keeps the mode, the character set and the collation that it was
     created with; an event keeps the time zone. No statement waits long for a table that a session holds. -#}
-{% macro session() -%}
+{% macro session(control="") -%}
 --# set names
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 --# set session
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+{%- if control %}
+--# use {{ control }}
+USE {{ control }};
+{%- endif %}
 {% endmacro session %}
 
 {#- Parts of a JSON document that keeps its order: an expression as a JSON text. Instants as PostgreSQL writes them. -#}
@@ -1354,3 +1359,203 @@ BEGIN
 {%- endfor %}
 END
 {%- endmacro orphan_guard %}
+
+{#- What the kernel asks a rule besides: the row that a key names, how much is due, and how that lies along time. -#}
+{% macro verbs(control, rule, by_calendar) -%}
+-- {{ rule.name }}_row: the row that a key names, in whatever spelling its column reads.
+--# create procedure {{ control }}.{{ rule.name }}_row
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body @body@]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+{%- if rule.held.composite %}
+    IF JSON_VALID(p_key) THEN
+        IF JSON_TYPE(p_key) = 'ARRAY' AND JSON_LENGTH(p_key) = {{ rule.held.parts | length }} THEN
+            SET v_readable = {{ rule.held.readable }};
+        END IF;
+    END IF;
+{%- else %}
+    SET v_readable = {{ rule.held.readable }};
+{%- endif %}
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_hold;
+    CREATE TEMPORARY TABLE {{ control }}.work_hold ENGINE = InnoDB AS
+    SELECT {{ rule.held.read }} FROM {{ rule.table }} AS i LIMIT 0;
+    WHILE v_readable AND v_way <= {{ rule.held.last_way }} DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO {{ control }}.work_hold ({{ rule.held.names }})
+            SELECT {{ rule.held.values }};
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT {{ rule.held.key_as_read }} INTO o_key FROM {{ control }}.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT {{ rule.held.key }}, {% if rule.by_end %}{{ rule.is_root }}{% else %}true{% endif %}
+    INTO o_key, o_found
+    FROM {{ control }}.work_hold AS r
+    STRAIGHT_JOIN {{ rule.table }} AS i ON {{ rule.held.matches }}
+    ORDER BY {{ rule.held.key }} = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+{%- if rule.by_end and rule.links and rule.candidates %}
+    -- Or it belongs to the family of one that is.
+    IF NOT o_found THEN
+        SET o_found = (
+            WITH RECURSIVE up AS (
+                -- A link may name what is beyond the range of the key.
+                SELECT {% if rule.id_type %}CAST(r.k1 AS signed){% else %}r.k1{% endif %} AS id
+                FROM {{ control }}.work_hold AS r
+{%- for link in rule.links %}
+                UNION
+                SELECT n.{{ link.parent }}
+                FROM up
+                JOIN {{ link.table }} AS n ON n.{{ link.child }} = up.id
+                WHERE n.{{ link.parent }} IS NOT NULL
+{%- endfor %}
+            )
+            SELECT COUNT(*)
+            FROM up
+            JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = up.id
+            WHERE {{ rule.is_root }}
+        ) > 0;
+    END IF;
+{%- endif %}
+{%- if rule.timed %}{% for other in rule.timed.others %}
+    -- Or it is one of {{ other.table_name }}.
+    IF o_found IS NOT TRUE THEN
+        SELECT COALESCE(MAX(r.{{ other.key }}), o_key), COUNT(*) > 0
+        INTO o_key, o_found
+        FROM {{ control }}.work_hold AS h
+        STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = h.k1
+{%- for condition in other.conditions %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %}
+        LOCK IN SHARE MODE;
+    END IF;
+{%- endfor %}{% endif %}
+    END IF;
+    DROP TEMPORARY TABLE {{ control }}.work_hold;
+END;
+
+-- {{ rule.name }}_due: how much is due now, counted up to a limit.
+--# create procedure {{ control }}.{{ rule.name }}_due
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body @body@]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        {{ self::due_now(control=control, rule=rule, limit="p_limit") | indent(prefix="        ") }}
+    ) AS n;
+END;
+
+-- {{ rule.name }}_outlook: how what is due lies along time, and how much becomes due until p_then.
+--# create procedure {{ control }}.{{ rule.name }}_outlook
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body @body@]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+{%- if rule.single %}
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        {{ self::due_now(control=control, rule=rule, limit="p_limit") | indent(prefix="            ") }}
+    ) AS n;
+{%- elif rule.timed %}
+    CALL {{ control }}.{{ rule.name }}_cutoff(p_now, NULL, v_least);
+    CALL {{ control }}.{{ rule.name }}_cutoff(p_then, NULL, v_most);
+    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
+    INTO o_soon
+    FROM (
+        SELECT t.{{ rule.end_time }}
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= v_least
+          AND t.{{ rule.end_time }} < v_most
+{%- if rule.timed.root_column %}
+          AND {{ rule.timed.is_root }}
+{%- endif %}
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+        LIMIT p_limit
+    ) AS s;
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT({{ self::part() }} ORDER BY p.part SEPARATOR ', '), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
+        FROM (
+            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM (
+                SELECT t.{{ rule.end_time }} AS due
+                FROM {{ rule.table }} AS t
+                WHERE t.{{ rule.end_time }} < v_least
+{%- if rule.timed.root_column %}
+                  AND {{ rule.timed.is_root }}
+{%- endif %}
+{%- for condition in rule.timed.conditions_of_root %}
+                  AND {{ condition }}
+{%- endfor %}
+                ORDER BY t.{{ rule.end_time }}
+                LIMIT p_limit
+            ) AS o
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+{%- else %}
+    CALL {{ control }}.{{ rule.name }}_open();
+    CALL {{ control }}.{{ rule.name }}_work();
+    CALL {{ control }}.{{ rule.name }}_scope(p_now, NULL, NULL);
+    CALL {{ control }}.{{ rule.name }}_next(p_limit);
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT({{ self::part() }} ORDER BY p.part SEPARATOR ', '), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
+        FROM (
+            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM {{ control }}.work_root AS r
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+    SELECT MIN(s.cutoff) INTO v_least FROM {{ control }}.work_scope AS s WHERE s.cutoff > {{ rule.least_time }};
+    IF v_least IS NULL THEN
+        SET o_soon = 0;
+    ELSE
+        UPDATE {{ control }}.work_cursor SET ended = v_least WHERE only_row = 1;
+        CALL {{ control }}.{{ rule.name }}_work();
+        CALL {{ control }}.{{ rule.name }}_scope(p_now, NULL, NULL);
+        CALL {{ control }}.{{ rule.name }}_next(p_limit);
+        SELECT COUNT(*) INTO o_soon FROM {{ control }}.work_root AS r;
+        CALL {{ control }}.{{ rule.name }}_work();
+        CALL {{ control }}.{{ rule.name }}_scope(p_then, NULL, NULL);
+        CALL {{ control }}.{{ rule.name }}_next(p_limit);
+        SELECT COUNT(*) INTO v_later FROM {{ control }}.work_root AS r;
+        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
+    END IF;
+    CALL {{ control }}.{{ rule.name }}_close();
+{%- endif %}
+END;
+{%- endmacro verbs %}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use windrow::bundle::Bundle;
-use windrow::dialect::Dialect;
+use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::{Graph, Shared};
 use windrow::render;
 
@@ -20,12 +20,13 @@ tests! {
         a_lock_has_the_hashes_of_the_files_that_it_names,
         the_kernel_deletes_from_its_own_tables_alone,
     ],
-    on_postgres: [
+    every_server: [
         the_bodies_of_the_kernel_are_the_same_in_two_installations,
     ],
 }
 
-const SCHEMA: &str = "CREATE TABLE events (id bigint PRIMARY KEY, kind text, made_at timestamptz);";
+const SCHEMA: &str =
+    "CREATE TABLE events (id bigint PRIMARY KEY, kind varchar(9), made_at timestamp);";
 
 const EVENTS: &str = r#"
 name   = "events"
@@ -37,23 +38,31 @@ events = { key = "id bigint" }
 [rules.old]
 strategy  = "age"
 root      = "events"
-time      = "made_at timestamptz"
+time      = "made_at timestamp"
 retention = { default = "30d" }
 
 [rules.surplus]
 strategy = "keep-last"
 root     = "events"
-keep     = { newest = 9, per = "kind varchar", by = "made_at timestamptz" }
+keep     = { newest = 9, per = "kind varchar", by = "made_at timestamp" }
 "#;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files below `templates/kernel/`, by path.
-fn kernel() -> BTreeMap<PathBuf, String> {
+/// Where the kernel of a server is.
+fn folder(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => "postgres",
+        Dialect::Mysql | Dialect::Mariadb => "innodb",
+    }
+}
+
+/// The files of the kernel of a server, by path.
+fn kernel(dialect: Dialect) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![root().join("templates/kernel")];
+    let mut folders = vec![root().join("templates/kernel").join(folder(dialect))];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a readable folder") {
             let path = entry.expect("an entry").path();
@@ -87,8 +96,8 @@ fn specs() -> Vec<Graph> {
         .collect()
 }
 
-fn bundle(graph: &Graph) -> Bundle {
-    render::bundle(graph, Dialect::Postgres).expect("the templates render")
+fn bundle(graph: &Graph, dialect: Dialect) -> Bundle {
+    render::bundle(graph, dialect).expect("the templates render")
 }
 
 /// The statements of a bundle that create a routine of the kernel, by the routine's name.
@@ -105,40 +114,56 @@ fn routines(bundle: &Bundle, names: &BTreeSet<String>) -> BTreeMap<String, Strin
         .collect()
 }
 
-fn names() -> BTreeSet<String> {
-    let files = kernel();
+fn names(dialect: Dialect) -> BTreeSet<String> {
+    let files = kernel(dialect);
     let kinds = ["function", "procedure"];
     let names = files.values().flat_map(|text| created(text, &kinds));
     names.map(str::to_owned).collect()
 }
 
 fn the_text_of_the_kernel_is_the_same_in_every_spec() {
-    let names = names();
-    let mut first: BTreeMap<String, String> = BTreeMap::new();
-    for graph in specs() {
-        let control = render::control_name(&graph);
-        let routines = routines(&bundle(&graph), &names);
-        assert!(routines.len() > 60, "{control}: {}", routines.len());
-        for (name, sql) in routines {
-            // What commits may have no search path of its own, and says of every name that it is from this schema.
-            let commits = sql.starts_with("CREATE OR REPLACE PROCEDURE");
-            let sql = if commits {
-                sql.replace(&format!("{control}."), "windrow.")
-            } else {
-                sql
-            };
-            assert!(!sql.contains(&control), "{name} names {control}");
-            let known = first.entry(name.clone()).or_insert_with(|| sql.clone());
-            assert_eq!(*known, sql, "{name} in {control}");
+    for dialect in DIALECTS.iter().copied() {
+        let names = names(dialect);
+        let mut first: BTreeMap<String, String> = BTreeMap::new();
+        for graph in specs()
+            .into_iter()
+            .filter(|it| it.dialects.contains(&dialect))
+        {
+            let control = render::control_name(&graph);
+            let routines = routines(&bundle(&graph, dialect), &names);
+            assert!(routines.len() > 60, "{control}: {}", routines.len());
+            for (name, sql) in routines {
+                let sql = plain(&sql, &graph, dialect);
+                assert!(!sql.contains(&control), "{name} names {control}");
+                let known = first.entry(name.clone()).or_insert_with(|| sql.clone());
+                assert_eq!(*known, sql, "{name} in {control}");
+            }
+        }
+        let missing: Vec<_> = names.iter().filter(|it| !first.contains_key(*it)).collect();
+        // The shipped specs have one worker each.
+        let workers = Path::new("templates/kernel").join(folder(dialect));
+        let workers = fs::read_to_string(root().join(workers).join("features/11_workers.sql"));
+        let workers = workers.expect("the module of workers");
+        for name in missing {
+            let is_there = created(&workers, &["function", "procedure"]).any(|it| it == name);
+            assert!(is_there, "no shipped spec installs {name}");
         }
     }
-    let missing: Vec<_> = names.iter().filter(|it| !first.contains_key(*it)).collect();
-    // The shipped specs have one worker each.
-    let workers = Path::new("templates/kernel/postgres/features/11_workers.sql");
-    let workers = fs::read_to_string(root().join(workers)).expect("the module of workers");
-    for name in missing {
-        let is_there = created(&workers, &["function"]).any(|it| it == name);
-        assert!(is_there, "no shipped spec installs {name}");
+}
+
+/// What creates a routine, without what each installation says of it: on PostgreSQL, what commits may have no search path of
+/// its own, and says of every name that it is from this schema; elsewhere a routine names its definer.
+fn plain(sql: &str, graph: &Graph, dialect: Dialect) -> String {
+    let control = render::control_name(graph);
+    match dialect {
+        Dialect::Postgres if sql.starts_with("CREATE OR REPLACE PROCEDURE") => {
+            sql.replace(&format!("{control}."), "windrow.")
+        }
+        Dialect::Postgres => sql.to_owned(),
+        Dialect::Mysql | Dialect::Mariadb => {
+            let owner = dialect.ident(&render::role_name(dialect, &control, "owner"));
+            sql.replacen(&format!("DEFINER = {owner} "), "", 1)
+        }
     }
 }
 
@@ -169,56 +194,69 @@ fn a_lock_has_the_hashes_of_the_files_that_it_names() {
 }
 
 fn the_kernel_deletes_from_its_own_tables_alone() {
-    let mut own: BTreeSet<String> = BTreeSet::new();
-    for graph in specs() {
-        let bundle = bundle(&graph);
-        let statements = bundle.files.iter().flat_map(|file| &file.statements);
-        let tables = statements.filter_map(|it| it.what.strip_prefix("create table "));
-        own.extend(tables.filter_map(|it| Some(it.split_once('.')?.1.to_owned())));
-    }
-    let files = kernel();
-    own.extend(
-        files
-            .values()
-            .flat_map(|text| created(text, &["table"]))
-            .map(str::to_owned),
-    );
-    let mut deletions = 0;
-    for (path, text) in &files {
-        for (number, line) in text.lines().enumerate() {
-            let code = line.split("--").next().unwrap_or_default();
-            let Some((_, after)) = code.split_once("DELETE FROM ") else {
-                continue;
-            };
-            let table = after.split([' ', ';']).next().unwrap_or_default();
-            deletions += 1;
-            let place = format!("{}:{}", path.display(), number + 1);
-            assert!(own.contains(table), "{place}: deletes from {table}");
+    for dialect in DIALECTS.iter().copied() {
+        let mut own: BTreeSet<String> = BTreeSet::new();
+        for graph in specs()
+            .into_iter()
+            .filter(|it| it.dialects.contains(&dialect))
+        {
+            let bundle = bundle(&graph, dialect);
+            let statements = bundle.files.iter().flat_map(|file| &file.statements);
+            let tables = statements.filter_map(|it| it.what.strip_prefix("create table "));
+            own.extend(tables.filter_map(|it| Some(it.split_once('.')?.1.to_owned())));
         }
-        // What belongs to an application has its schema, or is quoted.
-        assert!(!text.contains("\"public\""), "{}", path.display());
+        let files = kernel(dialect);
+        own.extend(
+            files
+                .values()
+                .flat_map(|text| created(text, &["table"]))
+                .map(str::to_owned),
+        );
+        let mut deletions = 0;
+        for (path, text) in &files {
+            for (number, line) in text.lines().enumerate() {
+                let code = line.split("--").next().unwrap_or_default();
+                let Some((_, after)) = code.split_once("DELETE FROM ") else {
+                    continue;
+                };
+                let table = after.split([' ', ';']).next().unwrap_or_default();
+                deletions += 1;
+                let place = format!("{}:{}", path.display(), number + 1);
+                let is_own = own.contains(table) || table.starts_with("work_");
+                assert!(is_own, "{place}: deletes from {table}");
+            }
+            // What belongs to an application has its schema, or is quoted.
+            assert!(!text.contains("\"public\""), "{}", path.display());
+            assert!(!text.contains("`."), "{}", path.display());
+        }
+        assert!(deletions > 15, "only {deletions} deletions were found");
     }
-    assert!(deletions > 15, "only {deletions} deletions were found");
 }
 
-fn the_bodies_of_the_kernel_are_the_same_in_two_installations() {
+fn the_bodies_of_the_kernel_are_the_same_in_two_installations(dialect: Dialect) {
     let graphs = [dolphinscheduler(Shared::Closed), graph_of(EVENTS)];
-    let names: Vec<String> = names().into_iter().collect();
+    let names: Vec<String> = names(dialect).into_iter().collect();
     let listed = format!("'{}'", names.join("', '"));
     let installations = [
-        Installation::armed(Dialect::Postgres, &graphs[0]),
-        Installation::of(Dialect::Postgres, SCHEMA, &graphs[1]),
+        Installation::armed(dialect, &graphs[0]),
+        Installation::of(dialect, SCHEMA, &graphs[1]),
     ];
-    let mut pairs = installations.into_iter().zip(&graphs);
-    let [one, other] = [(); 2].map(|()| {
-        let (mut installation, graph) = pairs.next().expect("two installations");
-        let bodies = installation.rows(&format!(
-            "SELECT p.proname, md5(CASE p.prokind WHEN 'p' THEN replace(p.prosrc, '{control}.', 'windrow.') ELSE p.prosrc END)
-             FROM pg_proc AS p
-             WHERE p.pronamespace = '{control}'::regnamespace
-               AND p.proname IN ({listed})",
-            control = render::control_name(graph)
-        ));
+    let [one, other] = installations.map(|mut installation| {
+        let control = installation.control.clone();
+        let bodies = installation.rows(&match dialect {
+            Dialect::Postgres => format!(
+                "SELECT p.proname, md5(CASE p.prokind WHEN 'p' THEN replace(p.prosrc, '{control}.', 'windrow.') ELSE p.prosrc END)
+                 FROM pg_proc AS p
+                 WHERE p.pronamespace = '{control}'::regnamespace
+                   AND p.proname IN ({listed})"
+            ),
+            Dialect::Mysql | Dialect::Mariadb => format!(
+                "SELECT r.routine_name, SHA2(r.routine_definition, 256)
+                 FROM information_schema.routines AS r
+                 WHERE r.routine_schema = '{control}'
+                   AND r.routine_name IN ({listed})"
+            ),
+        });
         let bodies = bodies
             .into_iter()
             .map(|row| (row[0].clone(), row[1].clone()));

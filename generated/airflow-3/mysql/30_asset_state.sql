@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_airflow_3;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -883,3 +885,136 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- asset_state_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body adc7078afd05]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    IF JSON_VALID(p_key) THEN
+        IF JSON_TYPE(p_key) = 'ARRAY' AND JSON_LENGTH(p_key) = 2 THEN
+            SET v_readable = (JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]'))) REGEXP '^ *[+-]?[0-9]{1,40} *\\z' AND (JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'))) REGEXP '.';
+        END IF;
+    END IF;
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+    SELECT i.`asset_id` AS k1, i.`key` AS k2 FROM `airflow`.`asset_state_store` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_airflow_3.work_hold (k1, k2)
+            SELECT CAST(TRIM(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]'))) AS DECIMAL(41)), JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'));
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(JSON_ARRAY(r.k1, r.k2) AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(JSON_ARRAY(i.`asset_id`, i.`key`) AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_airflow_3.work_hold AS r
+    STRAIGHT_JOIN `airflow`.`asset_state_store` AS i ON i.`asset_id` = r.k1 AND i.`key` = r.k2
+    ORDER BY CAST(JSON_ARRAY(i.`asset_id`, i.`key`) AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+END$$
+DELIMITER ;
+
+-- asset_state_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body f2f8a9d69089]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT
+                t.`updated_at` AS due,
+                (
+                    (
+                        t.`asset_id` IS NOT NULL
+                        AND NOT EXISTS (
+                            SELECT 1 FROM `airflow`.`asset` AS p1
+                            JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+                            WHERE p1.`id` = t.`asset_id`
+                        )
+                    )
+                    AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
+                ) IS TRUE AS goes
+            FROM (
+                SELECT t.`asset_id` AS k1, t.`key` AS k2
+                FROM `airflow`.`asset_state_store` AS t
+                ORDER BY t.`asset_id`, t.`key`
+                LIMIT p_limit
+            ) AS r
+            STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- asset_state_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body cecfdc8ddaac]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+            FROM (
+                SELECT
+                    t.`updated_at` AS due,
+                    (
+                        (
+                            t.`asset_id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`asset` AS p1
+                                JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+                                WHERE p1.`id` = t.`asset_id`
+                            )
+                        )
+                        AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`asset_id` AS k1, t.`key` AS k2
+                    FROM `airflow`.`asset_state_store` AS t
+                    ORDER BY t.`asset_id`, t.`key`
+                    LIMIT p_limit
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+            ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+CALL windrow_airflow_3.register_routines('30_asset_state.sql', '[
+    "asset_state_batch", "asset_state_close", "asset_state_cutoff", "asset_state_due", "asset_state_finish",
+    "asset_state_judge", "asset_state_lock", "asset_state_next", "asset_state_open", "asset_state_outlook",
+    "asset_state_preview", "asset_state_purge", "asset_state_row", "asset_state_step", "asset_state_target",
+    "asset_state_work"
+]');

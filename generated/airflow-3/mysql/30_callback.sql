@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_airflow_3;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -995,3 +997,131 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- callback_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body d7140b6213df]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+    SELECT i.`id` AS k1 FROM `airflow`.`callback` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 4 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_airflow_3.work_hold (k1)
+            SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`id` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_airflow_3.work_hold AS r
+    STRAIGHT_JOIN `airflow`.`callback` AS i ON i.`id` = r.k1
+    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+END$$
+DELIMITER ;
+
+-- callback_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body b6abff443876]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT
+                t.`created_at` AS due,
+                (
+                    (
+                        t.`id` IS NOT NULL
+                        AND NOT EXISTS (
+                            SELECT 1 FROM `airflow`.`deadline` AS p1
+                            WHERE p1.`callback_id` = t.`id`
+                        )
+                    )
+                    AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                ) IS TRUE AS goes
+            FROM (
+                SELECT t.`id` AS k1
+                FROM `airflow`.`callback` AS t
+                WHERE t.`state` IN ('scheduled', 'success', 'failed')
+                ORDER BY t.`id`
+                LIMIT p_limit
+            ) AS r
+            STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- callback_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body ea26feef3c1c]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+            FROM (
+                SELECT
+                    t.`created_at` AS due,
+                    (
+                        (
+                            t.`id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`deadline` AS p1
+                                WHERE p1.`callback_id` = t.`id`
+                            )
+                        )
+                        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`id` AS k1
+                    FROM `airflow`.`callback` AS t
+                    WHERE t.`state` IN ('scheduled', 'success', 'failed')
+                    ORDER BY t.`id`
+                    LIMIT p_limit
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+            ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+CALL windrow_airflow_3.register_routines('30_callback.sql', '[
+    "callback_batch", "callback_below", "callback_close", "callback_cutoff", "callback_due", "callback_finish",
+    "callback_judge", "callback_lock", "callback_next", "callback_open", "callback_outlook", "callback_preview",
+    "callback_purge", "callback_row", "callback_rows", "callback_step", "callback_target", "callback_work"
+]');

@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_airflow_3;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -932,3 +934,144 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- connection_test_request_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body a35fe771c62b]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+    SELECT i.`id` AS k1 FROM `airflow`.`connection_test_request` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 4 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_airflow_3.work_hold (k1)
+            SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`id` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_airflow_3.work_hold AS r
+    STRAIGHT_JOIN `airflow`.`connection_test_request` AS i ON i.`id` = r.k1
+    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+END$$
+DELIMITER ;
+
+-- connection_test_request_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 77139d1c6b07]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'connection_test_request' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT i.`updated_at` AS ended
+            FROM `airflow`.`connection_test_request` AS i
+            WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
+              AND i.`state` IN ('success', 'failed')
+            ORDER BY i.`updated_at`
+            LIMIT p_limit
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- connection_test_request_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 15620e7656f7]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    CALL windrow_airflow_3.connection_test_request_cutoff(p_now, NULL, v_least);
+    CALL windrow_airflow_3.connection_test_request_cutoff(p_then, NULL, v_most);
+    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
+    INTO o_soon
+    FROM (
+        SELECT t.`updated_at`
+        FROM `airflow`.`connection_test_request` AS t
+        WHERE t.`updated_at` >= v_least
+          AND t.`updated_at` < v_most
+          AND t.`state` IN ('success', 'failed')
+        LIMIT p_limit
+    ) AS s;
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
+        FROM (
+            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM (
+                SELECT t.`updated_at` AS due
+                FROM `airflow`.`connection_test_request` AS t
+                WHERE t.`updated_at` < v_least
+                  AND t.`state` IN ('success', 'failed')
+                ORDER BY t.`updated_at`
+                LIMIT p_limit
+            ) AS o
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+END$$
+DELIMITER ;
+
+-- connection_test_request_checks: rows whose updated_at is not that of their family, for verify().
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_checks;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_checks()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check which rows have another updated_at than their family, or none. [body df372d089e36]'
+BEGIN
+    CALL windrow_airflow_3.connection_test_request_strays();
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('connection_test_request', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another updated_at than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_airflow_3.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_stray;
+END$$
+DELIMITER ;
+CALL windrow_airflow_3.register_routines('30_connection_test_request.sql', '[
+    "connection_test_request_batch", "connection_test_request_checks", "connection_test_request_close",
+    "connection_test_request_count", "connection_test_request_cutoff", "connection_test_request_due",
+    "connection_test_request_finish", "connection_test_request_keep", "connection_test_request_open",
+    "connection_test_request_outlook", "connection_test_request_preview", "connection_test_request_purge",
+    "connection_test_request_row", "connection_test_request_step", "connection_test_request_strays",
+    "connection_test_request_undated", "connection_test_request_window", "connection_test_request_work"
+]');

@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_airflow_3;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -940,3 +942,141 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- job_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body f48d5dcf41bd]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+    SELECT i.`id` AS k1 FROM `airflow`.`job` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_airflow_3.work_hold (k1)
+            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`id` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_airflow_3.work_hold AS r
+    STRAIGHT_JOIN `airflow`.`job` AS i ON i.`id` = r.k1
+    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+END$$
+DELIMITER ;
+
+-- job_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body f3bc688a1b18]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'job' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT i.`latest_heartbeat` AS ended
+            FROM `airflow`.`job` AS i
+            WHERE i.`latest_heartbeat` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
+              AND i.`state` IN ('success', 'failed')
+            ORDER BY i.`latest_heartbeat`
+            LIMIT p_limit
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- job_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 136e9cf65e7d]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    CALL windrow_airflow_3.job_cutoff(p_now, NULL, v_least);
+    CALL windrow_airflow_3.job_cutoff(p_then, NULL, v_most);
+    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
+    INTO o_soon
+    FROM (
+        SELECT t.`latest_heartbeat`
+        FROM `airflow`.`job` AS t
+        WHERE t.`latest_heartbeat` >= v_least
+          AND t.`latest_heartbeat` < v_most
+          AND t.`state` IN ('success', 'failed')
+        LIMIT p_limit
+    ) AS s;
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
+        FROM (
+            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM (
+                SELECT t.`latest_heartbeat` AS due
+                FROM `airflow`.`job` AS t
+                WHERE t.`latest_heartbeat` < v_least
+                  AND t.`state` IN ('success', 'failed')
+                ORDER BY t.`latest_heartbeat`
+                LIMIT p_limit
+            ) AS o
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+END$$
+DELIMITER ;
+
+-- job_checks: rows whose latest_heartbeat is not that of their family, for verify().
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_checks;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_checks()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check which rows have another latest_heartbeat than their family, or none. [body d2b53047e236]'
+BEGIN
+    CALL windrow_airflow_3.job_strays();
+    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('job', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another latest_heartbeat than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_airflow_3.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_stray;
+END$$
+DELIMITER ;
+CALL windrow_airflow_3.register_routines('30_job.sql', '[
+    "job_batch", "job_checks", "job_close", "job_count", "job_cutoff", "job_due", "job_finish", "job_keep",
+    "job_open", "job_outlook", "job_preview", "job_purge", "job_row", "job_step", "job_strays", "job_undated",
+    "job_window", "job_work"
+]');

@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_airflow_3;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -895,3 +897,130 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- partition_log_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 75204b729073]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+    SELECT i.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_airflow_3.work_hold (k1)
+            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`id` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_airflow_3.work_hold AS r
+    STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS i ON i.`id` = r.k1
+    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+END$$
+DELIMITER ;
+
+-- partition_log_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 1e283168333e]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT
+                t.`created_at` AS due,
+                (
+                    (
+                        t.`asset_partition_dag_run_id` IS NOT NULL
+                        AND NOT EXISTS (
+                            SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+                            WHERE p1.`id` = t.`asset_partition_dag_run_id`
+                        )
+                    )
+                    AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                ) IS TRUE AS goes
+            FROM (
+                SELECT t.`id` AS k1
+                FROM `airflow`.`partitioned_asset_key_log` AS t
+                ORDER BY t.`id`
+                LIMIT p_limit
+            ) AS r
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- partition_log_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 30ec09b974af]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+            FROM (
+                SELECT
+                    t.`created_at` AS due,
+                    (
+                        (
+                            t.`asset_partition_dag_run_id` IS NOT NULL
+                            AND NOT EXISTS (
+                                SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+                                WHERE p1.`id` = t.`asset_partition_dag_run_id`
+                            )
+                        )
+                        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+                    ) IS TRUE AS goes
+                FROM (
+                    SELECT t.`id` AS k1
+                    FROM `airflow`.`partitioned_asset_key_log` AS t
+                    ORDER BY t.`id`
+                    LIMIT p_limit
+                ) AS r
+                STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
+            ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+CALL windrow_airflow_3.register_routines('30_partition_log.sql', '[
+    "partition_log_batch", "partition_log_close", "partition_log_cutoff", "partition_log_due",
+    "partition_log_finish", "partition_log_judge", "partition_log_lock", "partition_log_next", "partition_log_open",
+    "partition_log_outlook", "partition_log_preview", "partition_log_purge", "partition_log_row",
+    "partition_log_step", "partition_log_target", "partition_log_work"
+]');

@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_airflow_3;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -870,3 +872,106 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- revoked_token_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body b57465b361d6]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '.';
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+    SELECT i.`jti` AS k1 FROM `airflow`.`revoked_token` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_airflow_3.work_hold (k1)
+            SELECT p_key;
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`jti` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_airflow_3.work_hold AS r
+    STRAIGHT_JOIN `airflow`.`revoked_token` AS i ON i.`jti` = r.k1
+    ORDER BY CAST(i.`jti` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+END$$
+DELIMITER ;
+
+-- revoked_token_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body bcf42097960b]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'revoked_token' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            (
+                SELECT t.`exp` AS due
+                FROM `airflow`.`revoked_token` AS t
+                WHERE t.`exp` < NOW(6)
+                ORDER BY t.`exp`
+                LIMIT p_limit
+            )
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- revoked_token_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body a614eac5518b]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'revoked_token' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+            FROM (
+                (
+                    SELECT t.`exp` AS due
+                    FROM `airflow`.`revoked_token` AS t
+                    WHERE t.`exp` < NOW(6)
+                    ORDER BY t.`exp`
+                    LIMIT p_limit
+                )
+            ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+CALL windrow_airflow_3.register_routines('30_revoked_token.sql', '[
+    "revoked_token_batch", "revoked_token_close", "revoked_token_due", "revoked_token_finish", "revoked_token_judge",
+    "revoked_token_lock", "revoked_token_next", "revoked_token_open", "revoked_token_outlook",
+    "revoked_token_preview", "revoked_token_purge", "revoked_token_row", "revoked_token_step",
+    "revoked_token_target", "revoked_token_work"
+]');

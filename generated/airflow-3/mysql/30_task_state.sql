@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_airflow_3;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -882,3 +884,105 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- task_state_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body ef5efee361f7]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
+    SELECT i.`id` AS k1 FROM `airflow`.`task_state_store` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_airflow_3.work_hold (k1)
+            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`id` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_airflow_3.work_hold AS r
+    STRAIGHT_JOIN `airflow`.`task_state_store` AS i ON i.`id` = r.k1
+    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+END$$
+DELIMITER ;
+
+-- task_state_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body fd34293dc3e4]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'task_state' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            (
+                SELECT t.`expires_at` AS due
+                FROM `airflow`.`task_state_store` AS t
+                WHERE t.`expires_at` < NOW(6)
+                ORDER BY t.`expires_at`
+                LIMIT p_limit
+            )
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- task_state_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 09b09e21ab3b]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'task_state' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+            FROM (
+                (
+                    SELECT t.`expires_at` AS due
+                    FROM `airflow`.`task_state_store` AS t
+                    WHERE t.`expires_at` < NOW(6)
+                    ORDER BY t.`expires_at`
+                    LIMIT p_limit
+                )
+            ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+CALL windrow_airflow_3.register_routines('30_task_state.sql', '[
+    "task_state_batch", "task_state_close", "task_state_due", "task_state_finish", "task_state_judge",
+    "task_state_lock", "task_state_next", "task_state_open", "task_state_outlook", "task_state_preview",
+    "task_state_purge", "task_state_row", "task_state_step", "task_state_target", "task_state_work"
+]');

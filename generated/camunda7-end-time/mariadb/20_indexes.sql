@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_camunda7_end_time;
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
 -- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.

@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_camunda7_end_time;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -1697,3 +1699,296 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- case_instances_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 8c49f9e07d58]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '.';
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
+    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_camunda7_end_time.work_hold (k1)
+            SELECT p_key;
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`ID_` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_camunda7_end_time.work_hold AS r
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = r.k1
+    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+END$$
+DELIMITER ;
+
+-- case_instances_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body c758d76c6e3c]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+            -- The oldest of each scope.
+            SELECT MIN(o.ended)
+            FROM (
+                SELECT (
+                    SELECT i.`CLOSE_TIME_`
+                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
+                    WHERE i.`CASE_DEF_ID_` = p.scope
+                      AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+                      AND i.`STATE_` = 9
+                    ORDER BY i.`CLOSE_TIME_`
+                    LIMIT 1
+                ) AS ended
+                FROM windrow_camunda7_end_time.policy AS p
+                WHERE p.rule = 'case_instances'
+                  AND p.enabled
+                UNION ALL
+                SELECT (
+                    SELECT i.`CLOSE_TIME_`
+                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
+                    WHERE i.`CASE_DEF_ID_` = d.`ID_`
+                      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+                      AND i.`STATE_` = 9
+                    ORDER BY i.`CLOSE_TIME_`
+                    LIMIT 1
+                )
+                FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+                WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+            ) AS o
+        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT i.`CLOSE_TIME_` AS ended
+            FROM windrow_camunda7_end_time.policy AS p
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
+            WHERE p.rule = 'case_instances'
+              AND p.enabled
+              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+              AND i.`STATE_` = 9
+            UNION ALL
+            SELECT i.`CLOSE_TIME_`
+            FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
+            WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+              AND i.`STATE_` = 9
+            LIMIT p_limit
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- case_instances_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body f9bdc8d2654d]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    CALL windrow_camunda7_end_time.case_instances_open();
+    CALL windrow_camunda7_end_time.case_instances_work();
+    CALL windrow_camunda7_end_time.case_instances_scope(p_now, NULL, NULL);
+    CALL windrow_camunda7_end_time.case_instances_next(p_limit);
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
+        FROM (
+            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM windrow_camunda7_end_time.work_root AS r
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+    SELECT MIN(s.cutoff) INTO v_least FROM windrow_camunda7_end_time.work_scope AS s WHERE s.cutoff > '1000-01-01 00:00:00';
+    IF v_least IS NULL THEN
+        SET o_soon = 0;
+    ELSE
+        UPDATE windrow_camunda7_end_time.work_cursor SET ended = v_least WHERE only_row = 1;
+        CALL windrow_camunda7_end_time.case_instances_work();
+        CALL windrow_camunda7_end_time.case_instances_scope(p_now, NULL, NULL);
+        CALL windrow_camunda7_end_time.case_instances_next(p_limit);
+        SELECT COUNT(*) INTO o_soon FROM windrow_camunda7_end_time.work_root AS r;
+        CALL windrow_camunda7_end_time.case_instances_work();
+        CALL windrow_camunda7_end_time.case_instances_scope(p_then, NULL, NULL);
+        CALL windrow_camunda7_end_time.case_instances_next(p_limit);
+        SELECT COUNT(*) INTO v_later FROM windrow_camunda7_end_time.work_root AS r;
+        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
+    END IF;
+    CALL windrow_camunda7_end_time.case_instances_close();
+END$$
+DELIMITER ;
+
+-- case_instances_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_purge;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body fdfc212ea201]'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_families bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
+            GET DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
+            ROLLBACK;
+        END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL windrow_camunda7_end_time.case_instances_work();
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'case_instances')
+        INTO v_dry_run, v_as_of, v_own, v_paused
+        FROM windrow_camunda7_end_time.run AS r
+        CROSS JOIN windrow_camunda7_end_time.control AS c
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL windrow_camunda7_end_time.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_camunda7_end_time.purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL windrow_camunda7_end_time.setting_of('case_instances', 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+        CALL windrow_camunda7_end_time.take_tables();
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        -- The work tables have the type and the collation of the key.
+        REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
+        VALUES (1, p_key);
+        INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
+        SELECT i.`ID_`, i.`CLOSE_TIME_`
+        FROM windrow_camunda7_end_time.work_cursor AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = c.id
+        WHERE c.only_row = 1;
+        IF ROW_COUNT() = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
+        CALL windrow_camunda7_end_time.case_instances_scope(v_as_of, NULL, NULL);
+        CALL windrow_camunda7_end_time.case_instances_judge(true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL windrow_camunda7_end_time.case_instances_batch(p_run, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
+        CALL windrow_camunda7_end_time.record_skips(p_run, 'case_instances');
+        CALL windrow_camunda7_end_time.record_rows(p_run, 'case_instances', v_rows);
+        UPDATE windrow_camunda7_end_time.run_rule AS p
+        SET p.families = p.families + v_families,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = 'case_instances';
+        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'case_instances';
+        COMMIT;
+    END attempt;
+    IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO windrow_camunda7_end_time.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, 'case_instances', p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL windrow_camunda7_end_time.record_skips(p_run, 'case_instances');
+        COMMIT;
+    END IF;
+END$$
+DELIMITER ;
+CALL windrow_camunda7_end_time.register_routines('30_case_instances.sql', '[
+    "case_instances_batch", "case_instances_close", "case_instances_doubt", "case_instances_due",
+    "case_instances_finish", "case_instances_judge", "case_instances_next", "case_instances_open",
+    "case_instances_outlook", "case_instances_preview", "case_instances_purge", "case_instances_row",
+    "case_instances_rows", "case_instances_scope", "case_instances_step", "case_instances_undated",
+    "case_instances_work"
+]');

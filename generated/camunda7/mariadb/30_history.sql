@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_camunda7;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -3512,3 +3514,162 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- history_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 9cc15e32ef1f]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '.';
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_hold;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_hold ENGINE = InnoDB AS
+    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_camunda7.work_hold (k1)
+            SELECT p_key;
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`ID_` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_camunda7.work_hold AS r
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
+    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    -- Or it is one of ACT_HI_BATCH.
+    IF o_found IS NOT TRUE THEN
+        SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
+        INTO o_key, o_found
+        FROM windrow_camunda7.work_hold AS h
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = h.k1
+        LOCK IN SHARE MODE;
+    END IF;
+    -- Or it is one of ACT_HI_DECINST.
+    IF o_found IS NOT TRUE THEN
+        SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
+        INTO o_key, o_found
+        FROM windrow_camunda7.work_hold AS h
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = h.k1
+        WHERE r.`PROC_INST_ID_` IS NULL
+          AND r.`CASE_INST_ID_` IS NULL
+          AND r.`ROOT_PROC_INST_ID_` IS NULL
+        LOCK IN SHARE MODE;
+    END IF;
+    END IF;
+    DROP TEMPORARY TABLE windrow_camunda7.work_hold;
+END$$
+DELIMITER ;
+
+-- history_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 5b35a7c82da7]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'history' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT i.`REMOVAL_TIME_` AS ended
+            FROM `camunda7`.`ACT_HI_PROCINST` AS i
+            WHERE i.`REMOVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL 3600 SECOND
+              AND COALESCE(i.`ROOT_PROC_INST_ID_`, i.`ID_`) = i.`ID_`
+              AND true
+            ORDER BY i.`REMOVAL_TIME_`
+            LIMIT p_limit
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- history_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 2f7e5ede8452]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    CALL windrow_camunda7.history_cutoff(p_now, NULL, v_least);
+    CALL windrow_camunda7.history_cutoff(p_then, NULL, v_most);
+    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
+    INTO o_soon
+    FROM (
+        SELECT t.`REMOVAL_TIME_`
+        FROM `camunda7`.`ACT_HI_PROCINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= v_least
+          AND t.`REMOVAL_TIME_` < v_most
+          AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
+        LIMIT p_limit
+    ) AS s;
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
+        FROM (
+            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM (
+                SELECT t.`REMOVAL_TIME_` AS due
+                FROM `camunda7`.`ACT_HI_PROCINST` AS t
+                WHERE t.`REMOVAL_TIME_` < v_least
+                  AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
+                ORDER BY t.`REMOVAL_TIME_`
+                LIMIT p_limit
+            ) AS o
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+END$$
+DELIMITER ;
+
+-- history_checks: rows whose REMOVAL_TIME_ is not that of their family, for verify().
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_checks;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_checks()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check which rows have another REMOVAL_TIME_ than their family, or none. [body 4be7b81edcac]'
+BEGIN
+    CALL windrow_camunda7.history_strays();
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('history', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another REMOVAL_TIME_ than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_camunda7.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_camunda7.work_stray;
+END$$
+DELIMITER ;
+CALL windrow_camunda7.register_routines('30_history.sql', '[
+    "history_batch", "history_checks", "history_close", "history_count", "history_cutoff", "history_due",
+    "history_families", "history_families_count", "history_finish", "history_judge", "history_keep", "history_next",
+    "history_open", "history_outlook", "history_preview", "history_purge", "history_row", "history_step",
+    "history_strays", "history_undated", "history_window", "history_work"
+]');

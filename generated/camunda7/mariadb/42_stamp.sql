@@ -4,28 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
-
--- The ledger of stamps: as many rows of table run, with the trigger STAMP, and their progress.
-ALTER TABLE windrow_camunda7.run
-    MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN ('MANUAL', 'SCHEDULED', 'PURGE', 'STAMP'));
-CREATE TABLE IF NOT EXISTS windrow_camunda7.run_stamp (
-    run_id         bigint       NOT NULL,
-    rule           varchar(64)  NOT NULL,
-    families       bigint       NOT NULL DEFAULT 0,
-    changed_rows   bigint       NOT NULL DEFAULT 0,
-    batches        bigint       NOT NULL DEFAULT 0,
-    retries        bigint       NOT NULL DEFAULT 0,
-    retries_in_row int          NOT NULL DEFAULT 0,
-    batch_families int          NOT NULL,
-    halving        boolean      NOT NULL DEFAULT false,
-    cursor_key     bigint       NOT NULL DEFAULT 0,
-    table_rows     json         NOT NULL,
-    started_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    PRIMARY KEY (run_id, rule)
-) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
+USE windrow_camunda7;
 
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
 DROP PROCEDURE IF EXISTS windrow_camunda7.check_stamp_options;
@@ -2688,3 +2669,12 @@ BEGIN
     SELECT v_result AS p_result;
 END$$
 DELIMITER ;
+CALL windrow_camunda7.register_routines('42_stamp.sql', '[
+    "check_stamp_options", "history_batches_stamp_batch", "history_batches_stamp_close",
+    "history_batches_stamp_lock", "history_batches_stamp_open", "history_batches_stamp_step",
+    "history_batches_stamp_work", "history_decisions_stamp_batch", "history_decisions_stamp_close",
+    "history_decisions_stamp_lock", "history_decisions_stamp_open", "history_decisions_stamp_step",
+    "history_decisions_stamp_work", "history_stamp_batch", "history_stamp_close", "history_stamp_lock",
+    "history_stamp_open", "history_stamp_step", "history_stamp_work", "stamp", "stamp_begin", "stamp_document",
+    "stamp_end", "stamp_result"
+]');

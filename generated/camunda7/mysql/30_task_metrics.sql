@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_camunda7;
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
@@ -921,3 +923,140 @@ BEGIN
     );
 END$$
 DELIMITER ;
+
+-- task_metrics_row: the row that a key names, in whatever spelling its column reads.
+DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_row;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body f65a05c985f5]'
+BEGIN
+    DECLARE v_readable boolean DEFAULT false;
+    DECLARE v_way int DEFAULT 0;
+    SET v_readable = (p_key) REGEXP '.';
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_hold;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_hold ENGINE = InnoDB AS
+    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i LIMIT 0;
+    WHILE v_readable AND v_way <= 0 DO
+        BEGIN
+            -- The column cannot hold this spelling.
+            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
+            INSERT INTO windrow_camunda7.work_hold (k1)
+            SELECT p_key;
+        END;
+        SET v_way = v_way + 1;
+    END WHILE;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7.work_hold AS r LIMIT 1;
+    IF o_key IS NOT NULL THEN
+    SELECT CAST(i.`ID_` AS CHAR), true
+    INTO o_key, o_found
+    FROM windrow_camunda7.work_hold AS r
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS i ON i.`ID_` = r.k1
+    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
+    LIMIT 1
+    LOCK IN SHARE MODE;
+    END IF;
+    DROP TEMPORARY TABLE windrow_camunda7.work_hold;
+END$$
+DELIMITER ;
+
+-- task_metrics_due: how much is due now, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 32f582ed7e37]'
+BEGIN
+    SELECT n.families, n.complete
+    INTO o_families, o_complete
+    FROM (
+        SELECT 'task_metrics' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        FROM (
+            SELECT i.`TIMESTAMP_` AS ended
+            FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
+            WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
+              AND true
+            ORDER BY i.`TIMESTAMP_`
+            LIMIT p_limit
+        ) AS n
+    ) AS n;
+END$$
+DELIMITER ;
+
+-- task_metrics_outlook: how what is due lies along time, and how much becomes due until p_then.
+DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_outlook;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_outlook(
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 0d875d99862d]'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    DECLARE v_most  datetime(6);
+    SET o_list = '', o_soon = NULL, v_least = NULL;
+    CALL windrow_camunda7.task_metrics_cutoff(p_now, NULL, v_least);
+    CALL windrow_camunda7.task_metrics_cutoff(p_then, NULL, v_most);
+    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
+    INTO o_soon
+    FROM (
+        SELECT t.`TIMESTAMP_`
+        FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+        WHERE t.`TIMESTAMP_` >= v_least
+          AND t.`TIMESTAMP_` < v_most
+        LIMIT p_limit
+    ) AS s;
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
+        FROM (
+            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM (
+                SELECT t.`TIMESTAMP_` AS due
+                FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+                WHERE t.`TIMESTAMP_` < v_least
+                ORDER BY t.`TIMESTAMP_`
+                LIMIT p_limit
+            ) AS o
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+END$$
+DELIMITER ;
+
+-- task_metrics_checks: rows whose TIMESTAMP_ is not that of their family, for verify().
+DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_checks;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_checks()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check which rows have another TIMESTAMP_ than their family, or none. [body 0eea46525854]'
+BEGIN
+    CALL windrow_camunda7.task_metrics_strays();
+    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT('task_metrics', ' ', o.table_name),
+        IF(o.apart + o.undated = 0, 'ok', 'notice'),
+        o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another TIMESTAMP_ than their family and go without it; ', o.undated, ' have none and stay')
+    FROM windrow_camunda7.work_stray AS o;
+    DROP TEMPORARY TABLE windrow_camunda7.work_stray;
+END$$
+DELIMITER ;
+CALL windrow_camunda7.register_routines('30_task_metrics.sql', '[
+    "task_metrics_batch", "task_metrics_checks", "task_metrics_close", "task_metrics_count", "task_metrics_cutoff",
+    "task_metrics_due", "task_metrics_finish", "task_metrics_keep", "task_metrics_open", "task_metrics_outlook",
+    "task_metrics_preview", "task_metrics_purge", "task_metrics_row", "task_metrics_step", "task_metrics_strays",
+    "task_metrics_undated", "task_metrics_window", "task_metrics_work"
+]');

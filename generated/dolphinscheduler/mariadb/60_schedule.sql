@@ -4,7 +4,9 @@
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
+    SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
+USE windrow_dolphinscheduler;
 
 -- The scheduled run: 7 * * * *, in UTC. A missed or overlapping start does no harm: one run at a time.
 -- The event runs while the server's event_scheduler is ON, and on a replica not at all; verify() tells.
@@ -14,9 +16,9 @@ CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` EVENT windrow_dolphinscheduler.
 ON SCHEDULE EVERY 1 HOUR STARTS '2000-01-01 00:07:00'
 ON COMPLETION PRESERVE
 ENABLE
-COMMENT 'windrow [body 3f701c74caba]'
+COMMENT 'windrow [body 3bd03ea5a566]'
 DO
 BEGIN
-    CALL windrow_dolphinscheduler.run_scheduled();
+    CALL windrow_dolphinscheduler.run_scheduled(NULL);
 END$$
 DELIMITER ;

@@ -85,7 +85,11 @@ SELECT coalesce(fact, 'NULL') FROM facts
 
 fn innodb(name: &str, with_bodies: bool) -> Vec<String> {
     let (body, event) = match with_bodies {
-        true => ("routine_definition", "event_definition"),
+        // A client may leave out what is for the other server.
+        true => (
+            "REGEXP_REPLACE(REGEXP_REPLACE(routine_definition, '(?s)/[*]M!.*?[*]/', ''), '[[:space:]]+', ' ')",
+            "event_definition",
+        ),
         false => ("NULL", "NULL"),
     };
     let role = format!("LIKE '%windrow\\_{name}%'");

@@ -161,7 +161,7 @@ fn every_server_counts_the_days_of_a_calendar_alike(dialect: Dialect) {
                     }
                     Dialect::Mysql | Dialect::Mariadb => {
                         database.execute(&format!(
-                            "CALL W.days_before('{literal}', {length}, @instant)"
+                            "CALL W.days_before('{literal}', {length}, '{BERLIN}', @instant)"
                         ));
                         database.texts("SELECT CAST(CAST(@instant AS datetime(6)) AS char)")
                     }

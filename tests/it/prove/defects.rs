@@ -73,10 +73,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "v_reason text := unaccounted();",
             "v_reason text := NULL;",
         )],
-        mysql: &[edit(
-            "CALL W.unaccounted(v_reason);",
-            "SET v_reason = NULL;",
-        )],
+        mysql: &[edit("CALL unaccounted(v_reason);", "SET v_reason = NULL;")],
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },
     Defect {
@@ -786,7 +783,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "hidden-tables",
         what: "a temporary table of the caller is taken for one of the ledger",
         postgres: &[],
-        mysql: &[edit("    CALL W.drop_shadows();\n", "")],
+        mysql: &[edit("    CALL drop_shadows();\n", "")],
         noticed_by: &["rights::every_call_drops_what_would_hide_a_table"],
     },
     Defect {

@@ -21,7 +21,7 @@ use windrow::sandbox::{Postgres, Settings};
 
 use super::defect;
 use super::graphs::{DOLPHINSCHEDULER, dolphinscheduler, graph_of};
-use super::installation::{Session, bytes_of, call, columns_of, dialect_of};
+use super::installation::{Session, bytes_of, call, columns_of, dialect_of, home_of};
 use super::patience::until;
 
 /// The database that the others are copied from. On PostgreSQL, nobody may be connected to it.
@@ -188,6 +188,7 @@ fn apply(
     mut edited: impl FnMut(&str, &str) -> Option<String>,
 ) -> Result<()> {
     let bundle = defect::of_this_process(render::bundle(graph, dialect)?, graph, dialect);
+    let home = home_of(session);
     for file in bundle.files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         for statement in &file.statements {
@@ -197,6 +198,9 @@ fn apply(
                     .with_context(|| format!("{name}: {}", statement.what))?;
             }
         }
+    }
+    if let Some(home) = home {
+        session.execute(&home)?;
     }
     Ok(())
 }

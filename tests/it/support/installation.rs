@@ -578,6 +578,7 @@ pub(crate) fn bundle(dialect: Dialect, graph: &Graph) -> Bundle {
 
 /// Applies every numbered file except the uninstallation, statement by statement, as `windrow install` does.
 pub(crate) fn apply(session: &mut Session, bundle: &Bundle) {
+    let home = home_of(session);
     for file in &bundle.files {
         if !database::is_numbered(&file.path) || file.path.contains("/90_") {
             continue;
@@ -588,6 +589,16 @@ pub(crate) fn apply(session: &mut Session, bundle: &Bundle) {
             }
         }
     }
+    if let Some(home) = home {
+        run(session, &home);
+    }
+}
+
+/// What leads a session of MySQL or MariaDB back to its database: the files of the kernel use the control database.
+pub(crate) fn home_of(session: &mut Session) -> Option<String> {
+    // PostgreSQL does not know the function.
+    let rows = session.query("SELECT DATABASE()", &[]).ok()?;
+    Some(format!("USE `{}`", rows.first()?.first()?.as_ref()?))
 }
 
 fn run(session: &mut Session, sql: &str) {

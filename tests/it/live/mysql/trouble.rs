@@ -83,9 +83,9 @@ fn half_an_installation_is_told_and_gone_over() {
         server.windrow("install SPEC").expect(
             2,
             &[
-                "error: cannot install `46_metrics.sql`",
+                "error: cannot install `47_backlog.sql`",
                 "metrics",
-                "what it had finished stays; `10_control.sql`, `12_settings.sql`, `20_indexes.sql`",
+                "what it had finished stays; `00_database.sql`, `10_control.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`",
                 "running `windrow install` again is safe",
             ],
         );
@@ -117,7 +117,7 @@ fn who_may_not_is_told_what_it_takes() {
         windrow(&server.server.url("", "owner"), "install SPEC").expect(
             2,
             &[
-                "cannot install `10_control.sql`",
+                "cannot install `00_database.sql`",
                 "who installs needs all rights on the control database",
             ],
         );

@@ -1,0 +1,93 @@
+//! The files of the kernel of MySQL and MariaDB: one text for both.
+
+use super::{KernelFile, Prologue};
+
+/// What every installation has.
+pub(super) const CORE: &[KernelFile] = &[
+    KernelFile {
+        name: "10_control.sql",
+        purpose: "the control database: policies, holds and the ledger",
+        source: "innodb/core/10_control.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/10_control.sql"),
+        prologue: Prologue::Installer,
+    },
+    KernelFile {
+        name: "11_rules.sql",
+        purpose: "what the spec says of each rule",
+        source: "innodb/core/11_rules.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/11_rules.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "12_settings.sql",
+        purpose: "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
+        source: "innodb/core/12_settings.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/12_settings.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "35_guard.sql",
+        purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
+        source: "innodb/core/35_guard.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/35_guard.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "35_pace.sql",
+        purpose: "how big the next batch is, and what a run rests for before it",
+        source: "innodb/core/35_pace.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/35_pace.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "40_run.sql",
+        purpose: "run, preview and purge",
+        source: "innodb/core/40_run.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/40_run.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "41_calls.sql",
+        purpose: "run and purge: what commits",
+        source: "innodb/core/41_calls.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/41_calls.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "45_manage.sql",
+        purpose: "what operates a run: policies, holds, windows, arming, files",
+        source: "innodb/core/45_manage.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/45_manage.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "46_metrics.sql",
+        purpose: "what the metrics count of the ledger",
+        source: "innodb/core/46_metrics.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/46_metrics.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "47_plan.sql",
+        purpose: "how much is due, along time and ahead of it: what a backlog plan starts from",
+        source: "innodb/core/47_plan.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/47_plan.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "48_verify.sql",
+        purpose: "is everything as it should be?",
+        source: "innodb/core/48_verify.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/48_verify.sql"),
+        prologue: Prologue::Owner,
+    },
+];
+
+/// What several workers need besides.
+pub(super) const WORKERS: &[KernelFile] = &[KernelFile {
+    name: "11_workers.sql",
+    purpose: "the workers: how they share out a sweep",
+    source: "innodb/features/11_workers.sql",
+    bare: include_str!("../../../templates/kernel/innodb/features/11_workers.sql"),
+    prologue: Prologue::Owner,
+}];

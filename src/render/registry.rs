@@ -1,0 +1,219 @@
+//! What the kernel of MySQL and MariaDB is told of a whole spec: lists of rows, which it takes into its tables.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::document::written;
+use super::indexes::index_rows;
+use super::jobs::Job;
+use super::names::{control_name, fixed_offset, home, role_name, run_lock};
+use super::{acting, document, stamp};
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Kind};
+use crate::plan::Plan;
+
+/// What stands in the registry about the whole of an installation.
+#[derive(Serialize)]
+struct SpecDocument<'a> {
+    spec: &'a str,
+    /// What people call the application.
+    title: &'a str,
+    /// The control database.
+    control: &'a str,
+    roles: Roles,
+    rules: Vec<&'a str>,
+    /// Where the tables of the application are.
+    schema: &'a str,
+    /// How many runs there may be at a time.
+    workers: i64,
+    /// Whether rows are copied before they go.
+    archives: bool,
+    /// The name of the lock that a run holds.
+    run_lock: String,
+    /// The zone of the application's clock, where the server must know it to count cutoffs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    named_zone: Option<&'a str>,
+    /// The table in which replicas say how far they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heartbeat: Option<&'a str>,
+    /// The schedule for people, and its jobs.
+    schedule: String,
+    jobs: Vec<Starts>,
+    windows: Vec<Window<'a>>,
+    tables: Vec<Table<'a>>,
+    keys: Vec<acting::KeyRow>,
+    ignored: Vec<&'a str>,
+    indexes: Vec<Index>,
+    /// What removal times can be set anew beside those of rules: keys are checked by it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    stamped: BTreeMap<String, Stamped<'a>>,
+}
+
+/// Rows whose removal times can be set anew.
+#[derive(Serialize)]
+struct Stamped<'a> {
+    root: &'a str,
+    key: Vec<String>,
+}
+
+/// The roles of an installation.
+#[derive(Serialize)]
+struct Roles {
+    owner: String,
+    operator: String,
+    auditor: String,
+}
+
+/// An event of the schedule, and when it may start: numbers between commas, none where at any.
+#[derive(Serialize)]
+struct Starts {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minutes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hours: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weekdays: Option<String>,
+}
+
+/// When scheduled runs may work.
+#[derive(Serialize)]
+struct Window<'a> {
+    written: &'a str,
+    days: &'a str,
+    begins: &'a str,
+    ends: &'a str,
+    zone: &'a str,
+}
+
+/// A table of the application, the columns of its keys and edges, and whether its rows go.
+#[derive(Serialize)]
+struct Table<'a> {
+    name: &'a str,
+    columns: Vec<&'a str>,
+    #[serde(skip_serializing_if = "is_not")]
+    goes: u8,
+}
+
+/// An index that the statements need.
+#[derive(Serialize)]
+struct Index {
+    table_name: String,
+    index_name: String,
+    columns: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_not(said: &u8) -> bool {
+    *said == 0
+}
+
+/// What a text must be to be a value of a key of some columns.
+pub(super) fn spelled_in_key(kind: Kind, columns: usize, dialect: Dialect) -> &'static str {
+    match kind {
+        // Where there is no type for them, applications write uuids with dashes or without.
+        Kind::Uuid if dialect == Dialect::Mysql && columns == 1 => "dashless",
+        kind => spelled(kind),
+    }
+}
+
+/// What the kernel calls a kind of values.
+pub(super) fn spelled(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Smallint => "smallint",
+        Kind::Integer => "int",
+        Kind::Bigint => "bigint",
+        Kind::Uuid => "uuid",
+        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "text",
+    }
+}
+
+/// What removal times can be set anew of rows that no rule takes, by the name that the ledger has for it.
+fn stamped(graph: &Graph, dialect: Dialect) -> BTreeMap<String, Stamped<'_>> {
+    let named = stamp::named_of(graph).into_iter();
+    let rows = named.map(|(name, root)| {
+        let table = graph.table(root);
+        let stamped = Stamped {
+            root: &table.name,
+            key: document::key(table, dialect),
+        };
+        (name, stamped)
+    });
+    rows.collect()
+}
+
+/// The document of a spec.
+pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
+    let control = control_name(graph);
+    let going = document::going(graph, plan);
+    let role = |suffix: &str| role_name(dialect, &control, suffix);
+    let listed = |numbers: Option<Vec<u32>>| {
+        let numbers = numbers?;
+        let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+        Some(numbers.join(","))
+    };
+    let jobs = Job::of(graph).map(|job| {
+        let [minutes, hours, weekdays] = job.starts().map(&listed);
+        Starts {
+            name: job.event(),
+            minutes,
+            hours,
+            weekdays,
+        }
+    });
+    let windows = graph.windows.iter().map(|window| Window {
+        written: &window.written,
+        days: &window.days,
+        begins: &window.begins,
+        ends: &window.ends,
+        zone: &window.zone,
+    });
+    let tables = graph.tables.iter().map(|table| {
+        let columns = acting::columns(graph, table);
+        Table {
+            name: &table.name,
+            goes: going.contains(&table.name.as_str()).into(),
+            // A table without keys and edges is compared by all of its columns.
+            columns: if columns.is_empty() {
+                vec!["*"]
+            } else {
+                columns
+            },
+        }
+    });
+    let indexes = index_rows(graph, dialect).into_iter();
+    let indexes = indexes.map(|(table_name, index_name, columns)| Index {
+        table_name,
+        index_name,
+        columns,
+    });
+    written(&SpecDocument {
+        spec: &graph.name,
+        title: &graph.title,
+        control: &control,
+        roles: Roles {
+            owner: role("owner"),
+            operator: role("operator"),
+            auditor: role("auditor"),
+        },
+        rules: graph.rules.iter().map(|rule| rule.name.as_str()).collect(),
+        schema: home(graph, dialect),
+        workers: graph.workers,
+        archives: graph.rules.iter().any(|rule| !rule.archive.is_empty()),
+        run_lock: run_lock(&control),
+        named_zone: match fixed_offset(&graph.time_zone) {
+            Some(_) => None,
+            None => Some(&graph.time_zone),
+        },
+        heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
+        schedule: graph.schedules.join(", "),
+        jobs: jobs.collect(),
+        windows: windows.collect(),
+        tables: tables.collect(),
+        keys: acting::rows(graph),
+        ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
+        indexes: indexes.collect(),
+        stamped: stamped(graph, dialect),
+    })
+}

@@ -1,0 +1,215 @@
+-- rule: what the spec says of each rule. Filled by register_rule(), from the document in the file of the rule.
+--# create table rule
+CREATE TABLE IF NOT EXISTS rule (
+    rule          varchar(64)  NOT NULL PRIMARY KEY,
+    position      int          NOT NULL,
+    strategy      varchar(20)  NOT NULL,
+    root          varchar(64)  NOT NULL,
+    time_name     varchar(200) NOT NULL,
+    zoned         boolean      NOT NULL,
+    scope_name    varchar(64),
+    scope_type    varchar(20),
+    retention     bigint,
+    minimum       bigint       NOT NULL,
+    retained      boolean      NOT NULL,
+    opt_in        boolean      NOT NULL,
+    divided       boolean      NOT NULL,
+    batch_setting varchar(64)  NOT NULL,
+    document      json         NOT NULL,
+    UNIQUE KEY (position)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks at; time_name: what rows become due by, zoned: it is an instant; scope_name: the column of the policies; retention (NULL: none by default) and minimum in seconds; retained: a retention counts at all; opt_in: only scopes with a policy are cleaned; divided: workers share its families out; batch_setting: what a batch takes; document: all that the spec says. Written by an installation.';
+
+-- rule_table: the tables whose rows go.
+--# create table rule_table
+CREATE TABLE IF NOT EXISTS rule_table (
+    rule       varchar(64) NOT NULL,
+    position   int         NOT NULL,
+    table_name varchar(64) NOT NULL,
+    PRIMARY KEY (rule, position)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The tables whose rows a rule deletes, in the order of deletion. Written by an installation.';
+
+-- rule_limit: what the spec says of each setting of a rule.
+--# create table rule_limit
+CREATE TABLE IF NOT EXISTS rule_limit (
+    rule  varchar(64) NOT NULL,
+    name  varchar(64) NOT NULL,
+    value bigint      NOT NULL,
+    PRIMARY KEY (rule, name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The limits of the spec, which table setting overrides; view settings has both. Written by an installation.';
+
+-- known_table: the tables of the application, and by which columns windrow tells their rows to belong together.
+--# create table known_table
+CREATE TABLE IF NOT EXISTS known_table (
+    name    varchar(64) NOT NULL PRIMARY KEY,
+    goes    boolean     NOT NULL,
+    ignored boolean     NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The tables of the spec. goes: its rows are deleted; ignored: the spec looks away from it. Written by an installation.';
+--# create table known_column
+CREATE TABLE IF NOT EXISTS known_column (
+    table_name  varchar(64) NOT NULL,
+    column_name varchar(64) NOT NULL,
+    PRIMARY KEY (table_name, column_name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The columns of the keys and edges of the tables of the spec. Written by an installation.';
+
+-- known_key: the foreign keys that act, as the spec accounts for them.
+--# create table known_key
+CREATE TABLE IF NOT EXISTS known_key (
+    table_name varchar(64)   NOT NULL,
+    pairs      varchar(2000) NOT NULL,
+    parent     varchar(64)   NOT NULL,
+    effects    varchar(100)  NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'What the spec says of foreign keys. pairs: their columns and what these name, sorted, in lower case; effects: what they may do as a row goes, as information_schema has it. Written by an installation.';
+
+-- known_index: the indexes that the statements need. known_window: when scheduled runs may work, by the spec.
+--# create table known_index
+CREATE TABLE IF NOT EXISTS known_index (
+    table_name  varchar(64)  NOT NULL,
+    index_name  varchar(64)  NOT NULL,
+    place       int          NOT NULL,
+    column_name varchar(255) NOT NULL,
+    PRIMARY KEY (table_name, index_name, place)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The indexes that the statements need, column by column; one that leads with these columns serves, whoever made it. Written by an installation.';
+--# create table known_window
+CREATE TABLE IF NOT EXISTS known_window (
+    position integer      NOT NULL PRIMARY KEY,
+    written  varchar(255) NOT NULL,
+    days     varchar(7)   NOT NULL,
+    begins   time         NOT NULL,
+    ends     time         NOT NULL,
+    zone     varchar(64)  NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'When scheduled runs may work, as the spec says. Written by an installation.';
+
+-- known_job: what starts the scheduled runs. known_trigger: what refuses a row whose parent is gone.
+--# create table known_job
+CREATE TABLE IF NOT EXISTS known_job (
+    name     varchar(64) NOT NULL PRIMARY KEY,
+    minutes  varchar(300),
+    hours    varchar(100),
+    weekdays varchar(40)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The events of the schedule, and when they may start: between commas, NULL: at any; weekdays: 0 is Sunday. Written by an installation.';
+--# create table known_trigger
+CREATE TABLE IF NOT EXISTS known_trigger (
+    name varchar(64) NOT NULL PRIMARY KEY,
+    hash varchar(64) NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The triggers on tables of the application, and the hashes of their bodies. Written by an installation.';
+
+-- register_spec: takes what the spec says of its tables. What is known of rules that it has no more is forgotten.
+--# create procedure register_spec
+CREATE PROCEDURE register_spec()
+SQL SECURITY DEFINER
+COMMENT 'Takes what the spec says of its tables, indexes, windows and jobs from table spec.'
+BEGIN
+    DECLARE v_document longtext DEFAULT (SELECT s.document FROM spec AS s);
+    DELETE FROM rule_limit WHERE rule > '';
+    DELETE FROM rule_table WHERE rule > '';
+    DELETE FROM rule WHERE rule > '';
+    DELETE FROM known_table WHERE name > '';
+    INSERT INTO known_table (name, goes, ignored)
+    SELECT t.name, COALESCE(t.goes, 0), false
+    FROM JSON_TABLE(v_document, '$.tables[*]' COLUMNS (name varchar(64) PATH '$.name', goes int PATH '$.goes')) AS t;
+    INSERT IGNORE INTO known_table (name, goes, ignored)
+    SELECT t.name, false, true
+    FROM JSON_TABLE(v_document, '$.ignored[*]' COLUMNS (name varchar(64) PATH '$')) AS t;
+    DELETE FROM known_column WHERE table_name > '';
+    INSERT INTO known_column (table_name, column_name)
+    SELECT t.name, t.column_name
+    FROM JSON_TABLE(v_document, '$.tables[*]' COLUMNS (
+        name varchar(64) PATH '$.name',
+        NESTED PATH '$.columns[*]' COLUMNS (column_name varchar(64) PATH '$')
+    )) AS t
+    WHERE t.column_name IS NOT NULL;
+    DELETE FROM known_key WHERE table_name > '';
+    INSERT INTO known_key (table_name, pairs, parent, effects)
+    SELECT k.table_name, k.pairs, k.parent, k.effects
+    FROM JSON_TABLE(v_document, '$.keys[*]' COLUMNS (
+        table_name varchar(64) PATH '$.table_name', pairs varchar(2000) PATH '$.pairs',
+        parent varchar(64) PATH '$.parent', effects varchar(100) PATH '$.effects'
+    )) AS k;
+    DELETE FROM known_index WHERE table_name > '';
+    INSERT INTO known_index (table_name, index_name, place, column_name)
+    SELECT k.table_name, k.index_name, k.place, k.column_name
+    FROM JSON_TABLE(v_document, '$.indexes[*]' COLUMNS (
+        table_name varchar(64) PATH '$.table_name', index_name varchar(64) PATH '$.index_name',
+        NESTED PATH '$.columns[*]' COLUMNS (place FOR ORDINALITY, column_name varchar(255) PATH '$')
+    )) AS k;
+    DELETE FROM known_window WHERE position > 0;
+    INSERT INTO known_window (position, written, days, begins, ends, zone)
+    SELECT w.position, w.written, w.days, w.begins, w.ends, w.zone
+    FROM JSON_TABLE(v_document, '$.windows[*]' COLUMNS (
+        position FOR ORDINALITY, written varchar(255) PATH '$.written', days varchar(7) PATH '$.days',
+        begins varchar(20) PATH '$.begins', ends varchar(20) PATH '$.ends', zone varchar(64) PATH '$.zone'
+    )) AS w;
+    DELETE FROM known_job WHERE name > '';
+    INSERT INTO known_job (name, minutes, hours, weekdays)
+    SELECT j.name, j.minutes, j.hours, j.weekdays
+    FROM JSON_TABLE(v_document, '$.jobs[*]' COLUMNS (
+        name varchar(64) PATH '$.name', minutes varchar(300) PATH '$.minutes',
+        hours varchar(100) PATH '$.hours', weekdays varchar(40) PATH '$.weekdays'
+    )) AS j;
+    DELETE FROM known_trigger WHERE name > '';
+END;
+--# register the tables of the spec
+CALL register_spec();
+
+-- register_rule: takes what the spec says of one rule.
+--# create procedure register_rule
+CREATE PROCEDURE register_rule(IN p_position int, IN p_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'Takes what the spec says of one rule: its document, and its place among the rules.'
+BEGIN
+    DECLARE v_rule varchar(64) DEFAULT JSON_VALUE(p_document, '$.rule');
+    DECLARE v_names longtext DEFAULT JSON_KEYS(p_document, '$.limits');
+    INSERT INTO rule (
+        rule, position, strategy, root, time_name, zoned, scope_name, scope_type, retention, minimum, retained, opt_in, divided,
+        batch_setting, document
+    )
+    VALUES (
+        v_rule, p_position, JSON_VALUE(p_document, '$.strategy'), JSON_VALUE(p_document, '$.root'), JSON_VALUE(p_document, '$.time_name'),
+        COALESCE(JSON_CONTAINS(p_document, 'true', '$.zoned'), false),
+        JSON_VALUE(p_document, '$.scope_name'), JSON_VALUE(p_document, '$.scope_type'),
+        JSON_VALUE(p_document, '$.retention'), JSON_VALUE(p_document, '$.minimum'),
+        COALESCE(JSON_CONTAINS(p_document, 'true', '$.retained'), false),
+        COALESCE(JSON_CONTAINS(p_document, 'true', '$.opt_in'), false),
+        COALESCE(JSON_CONTAINS(p_document, 'true', '$.divided'), false),
+        JSON_VALUE(p_document, '$.batch_setting'), p_document
+    );
+    INSERT INTO rule_table (rule, position, table_name)
+    SELECT v_rule, t.position, t.name
+    FROM JSON_TABLE(p_document, '$.tables[*]' COLUMNS (position FOR ORDINALITY, name varchar(64) PATH '$')) AS t;
+    INSERT INTO rule_limit (rule, name, value)
+    SELECT v_rule, n.name, JSON_UNQUOTE(JSON_EXTRACT(p_document, CONCAT('$.limits.', n.name)))
+    FROM JSON_TABLE(v_names, '$[*]' COLUMNS (name varchar(64) PATH '$')) AS n;
+END;
+
+-- first_rule: what holds for a whole run, such as its time budget, is a setting of the first rule.
+--# create procedure first_rule
+CREATE PROCEDURE first_rule(OUT o_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'The first rule of the spec, whose settings hold for whole runs.'
+BEGIN
+    SELECT r.rule INTO o_rule FROM rule AS r ORDER BY r.position LIMIT 1;
+END;
+
+-- perform: the only place where a name becomes a call. A verb of a rule is a procedure of this database that has the name of
+-- a rule in front of its own; what it is given and what it answers are variables of the session. A verb performs no other one.
+--# create procedure perform
+CREATE PROCEDURE perform(IN p_rule varchar(64), IN p_verb varchar(40), IN p_arguments varchar(400))
+SQL SECURITY DEFINER
+COMMENT 'Calls the procedure that does p_verb for p_rule, with variables of the session.'
+BEGIN
+    SET @windrow_call = NULL;
+    SELECT CONCAT('CALL `', r.rule, '_', p_verb, '`(', p_arguments, ')') INTO @windrow_call FROM rule AS r WHERE r.rule = p_rule;
+    PREPARE windrow_call FROM @windrow_call;
+    EXECUTE windrow_call;
+    DEALLOCATE PREPARE windrow_call;
+END;

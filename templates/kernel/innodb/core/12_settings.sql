@@ -1,0 +1,255 @@
+-- setting: what overrides the limits of the spec. Read again before every batch.
+--# create table setting
+CREATE TABLE IF NOT EXISTS setting (
+    rule       varchar(64)  NOT NULL,
+    name       varchar(64)  NOT NULL,
+    value      bigint       NOT NULL,
+    changed_by varchar(400) NOT NULL DEFAULT (USER()),
+    changed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    PRIMARY KEY (rule, name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting().';
+
+-- What a value may be stands in the name of a constraint, which is all that the error of a write by hand shows. Earlier
+-- constraints are replaced.
+--# set group_concat_max_len
+SET SESSION group_concat_max_len = 65536;
+--# prepare constraints of setting
+SET @windrow_statement = CONCAT(
+    'ALTER TABLE setting ',
+    (
+        SELECT COALESCE(GROUP_CONCAT(CONCAT('DROP CONSTRAINT `', c.constraint_name, '`, ') SEPARATOR ''), '')
+        FROM information_schema.table_constraints AS c
+        WHERE c.constraint_schema = DATABASE()
+          AND c.table_name = 'setting'
+          AND c.constraint_type = 'CHECK'
+    ),
+    'ADD CONSTRAINT `batch_families takes 1 to 5000 families` CHECK (name <> ''batch_families'' OR value BETWEEN 1 AND 5000), ',
+    'ADD CONSTRAINT `batch_rows takes 1 to 100000 rows` CHECK (name <> ''batch_rows'' OR value BETWEEN 1 AND 100000), ',
+    'ADD CONSTRAINT `run_families takes 1 or more families` CHECK (name <> ''run_families'' OR value BETWEEN 1 AND 999999999999999999), ',
+    'ADD CONSTRAINT `run_rows takes 0 (off) or more rows` CHECK (name <> ''run_rows'' OR value BETWEEN 0 AND 999999999999999999), ',
+    'ADD CONSTRAINT `time_budget takes 1 to 86400 seconds` CHECK (name <> ''time_budget'' OR value BETWEEN 1 AND 86400), ',
+    'ADD CONSTRAINT `lock_timeout takes 1 to 60000 milliseconds` CHECK (name <> ''lock_timeout'' OR value BETWEEN 1 AND 60000), ',
+    'ADD CONSTRAINT `retries takes 0 to 100 times` CHECK (name <> ''retries'' OR value BETWEEN 0 AND 100), ',
+    'ADD CONSTRAINT `target_batch takes 0 (off) to 600000 milliseconds` CHECK (name <> ''target_batch'' OR value BETWEEN 0 AND 600000), ',
+    'ADD CONSTRAINT `rate takes 0 (off) to 1000000000 rows per second` CHECK (name <> ''rate'' OR value BETWEEN 0 AND 1000000000), ',
+    'ADD CONSTRAINT `nice takes 0 (off) to 10000 percent` CHECK (name <> ''nice'' OR value BETWEEN 0 AND 10000), ',
+    'ADD CONSTRAINT `back_off_max takes 0 (off) to 604800 seconds` CHECK (name <> ''back_off_max'' OR value BETWEEN 0 AND 604800), ',
+    'ADD CONSTRAINT `suspend_after takes 0 (off) to 100 failed runs` CHECK (name <> ''suspend_after'' OR value BETWEEN 0 AND 100), ',
+    'ADD CONSTRAINT `max_replica_lag takes 0 (off) to 1000000 seconds` CHECK (name <> ''max_replica_lag'' OR value BETWEEN 0 AND 1000000), ',
+    'ADD CONSTRAINT `max_active_sessions takes 0 (off) to 1000000 sessions` CHECK (name <> ''max_active_sessions'' OR value BETWEEN 0 AND 1000000), ',
+    'ADD CONSTRAINT `max_old_snapshot takes 0 (off) to 1000000000 transactions` CHECK (name <> ''max_old_snapshot'' OR value BETWEEN 0 AND 1000000000), ',
+    'ADD CONSTRAINT `fallback_retention takes 0 to 31557600000 seconds` CHECK (name <> ''fallback_retention'' OR value BETWEEN 0 AND 31557600000), ',
+    'ADD CONSTRAINT `ledger_days takes 1 to 36500 days` CHECK (name <> ''ledger_days'' OR value BETWEEN 1 AND 36500), ',
+    'ADD CONSTRAINT `archive_days takes 0 (off) to 36500 days` CHECK (name <> ''archive_days'' OR value BETWEEN 0 AND 36500), ',
+    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (',
+    '''batch_families''',
+    ', ''batch_rows''',
+    ', ''run_families''',
+    ', ''run_rows''',
+    ', ''time_budget''',
+    ', ''lock_timeout''',
+    ', ''retries''',
+    ', ''target_batch''',
+    ', ''rate''',
+    ', ''nice''',
+    ', ''back_off_max''',
+    ', ''suspend_after''',
+    ', ''max_replica_lag''',
+    ', ''max_active_sessions''',
+    ', ''max_old_snapshot''',
+    ', ''fallback_retention''',
+    ', ''ledger_days''',
+    ', ''archive_days''',
+    '))'
+);
+--# parse constraints of setting
+PREPARE windrow_statement FROM @windrow_statement;
+--# create constraints of setting
+EXECUTE windrow_statement;
+--# forget constraints of setting
+DEALLOCATE PREPARE windrow_statement;
+
+-- setting_log: every change of a setting.
+--# create table setting_log
+CREATE TABLE IF NOT EXISTS setting_log (
+    log_id     bigint      NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    rule       varchar(64) NOT NULL,
+    name       varchar(64) NOT NULL,
+    old_value  bigint,
+    new_value  bigint,
+    changed_by varchar(400),
+    changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    KEY (rule, name)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Every change of table setting; a value of NULL: the default of the spec. changed_by NULL: written by hand, changed_at is when that was noticed. Pruned with the ledger, but for the last change of each setting.';
+
+-- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
+--# create view settings
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW settings (
+    position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at
+) AS
+SELECT
+    r.position * 100 + k.position, r.rule, l.name, COALESCE(s.value, l.value), k.unit, l.value, k.least_value, k.greatest_value, k.takes,
+    s.changed_by, s.changed_at
+FROM (
+    SELECT 1 AS position, 'batch_families' AS name, 'families' AS unit, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
+    SELECT 2 AS position, 'batch_rows' AS name, 'rows' AS unit, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
+    SELECT 3 AS position, 'run_families' AS name, 'families' AS unit, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
+    SELECT 4 AS position, 'run_rows' AS name, 'rows' AS unit, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
+    SELECT 5 AS position, 'time_budget' AS name, 'seconds' AS unit, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
+    SELECT 6 AS position, 'lock_timeout' AS name, 'milliseconds' AS unit, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
+    SELECT 7 AS position, 'retries' AS name, 'times' AS unit, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
+    SELECT 8 AS position, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
+    SELECT 9 AS position, 'rate' AS name, 'rows per second' AS unit, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
+    SELECT 10 AS position, 'nice' AS name, 'percent' AS unit, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
+    SELECT 11 AS position, 'back_off_max' AS name, 'seconds' AS unit, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
+    SELECT 12 AS position, 'suspend_after' AS name, 'failed runs' AS unit, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
+    SELECT 13 AS position, 'max_replica_lag' AS name, 'seconds' AS unit, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 seconds' AS takes UNION ALL
+    SELECT 14 AS position, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
+    SELECT 15 AS position, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
+    SELECT 16 AS position, 'fallback_retention' AS name, 'seconds' AS unit, 0 AS least_value, 31557600000 AS greatest_value, '0 to 31557600000 seconds' AS takes UNION ALL
+    SELECT 17 AS position, 'ledger_days' AS name, 'days' AS unit, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
+    SELECT 18 AS position, 'archive_days' AS name, 'days' AS unit, 0 AS least_value, 36500 AS greatest_value, '0 (off) to 36500 days' AS takes
+) AS k
+JOIN rule_limit AS l ON l.name = k.name
+JOIN rule AS r ON r.rule = l.rule
+LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name;
+
+-- setting_of: the present value of a limit: the override, else the default of the spec.
+--# create procedure setting_of
+CREATE PROCEDURE setting_of(IN p_rule varchar(64), IN p_name varchar(255), OUT o_value bigint)
+SQL SECURITY DEFINER
+COMMENT 'Present value of a limit: the override in table setting, else the default of the spec; NULL if there is no such limit.'
+BEGIN
+    SET o_value = COALESCE(
+        (SELECT s.value FROM setting AS s WHERE s.rule = p_rule AND s.name = p_name),
+        (SELECT l.value FROM rule_limit AS l WHERE l.rule = p_rule AND l.name = p_name)
+    );
+END;
+
+-- log_settings: logs what has changed in setting since the last entry of the log. A trigger would see every write, but
+-- with a binary log only an administrator may create one: so set_setting() calls this before and after its own write, and
+-- every run when it begins.
+--# create procedure log_settings
+CREATE PROCEDURE log_settings(IN p_by varchar(400))
+SQL SECURITY DEFINER
+COMMENT 'Logs every setting that is not what its last entry in setting_log says; p_by: who changed it, NULL: it is not known.'
+BEGIN
+    INSERT INTO setting_log (rule, name, old_value, new_value, changed_by, changed_at)
+    SELECT k.rule, k.name, g.new_value, s.value, p_by, UTC_TIMESTAMP(6)
+    FROM (
+        SELECT t.rule, t.name FROM setting AS t
+        UNION
+        SELECT t.rule, t.name FROM setting_log AS t
+    ) AS k
+    LEFT JOIN setting AS s ON s.rule = k.rule AND s.name = k.name
+    LEFT JOIN (
+        SELECT t.rule, t.name, MAX(t.log_id) AS log_id FROM setting_log AS t GROUP BY t.rule, t.name
+    ) AS l ON l.rule = k.rule AND l.name = k.name
+    LEFT JOIN setting_log AS g ON g.log_id = l.log_id
+    WHERE NOT g.new_value <=> s.value;
+END;
+
+-- set_setting: overrides a limit of the spec, or gives it back with a null value.
+--# create procedure set_setting
+CREATE PROCEDURE set_setting(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL set_setting(''{"name": "time_budget", "value": 600}'');'
+BEGIN
+    DECLARE v_rule     varchar(64);
+    DECLARE v_name     longtext;
+    DECLARE v_text     longtext;
+    DECLARE v_value    bigint;
+    DECLARE v_least    bigint;
+    DECLARE v_greatest bigint;
+    DECLARE v_takes    varchar(100);
+    DECLARE v_names    longtext;
+    DECLARE v_minimum  bigint;
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    CALL check_options(p_options, '["rule", "name", "value"]');
+    CALL check_rule(p_options, v_rule);
+    CALL option_of(p_options, 'name', v_name);
+    SELECT MAX(s.least_value), MAX(s.greatest_value), MAX(s.takes)
+    INTO v_least, v_greatest, v_takes
+    FROM settings AS s
+    WHERE s.rule = v_rule
+      AND s.name = v_name;
+    IF v_takes IS NULL THEN
+        SELECT GROUP_CONCAT(s.name ORDER BY s.position SEPARATOR ', ') INTO v_names FROM settings AS s WHERE s.rule = v_rule;
+        CALL refuse(CONCAT('no such setting: ', QUOTE(v_name)), CONCAT('there are ', v_names));
+    END IF;
+    CALL option_of(p_options, 'value', v_text);
+    CALL log_settings(NULL);
+    IF v_text IS NULL THEN
+        DELETE FROM setting WHERE rule = v_rule AND name = v_name;
+    ELSEIF v_text NOT REGEXP '^[0-9]{1,18}\\z' THEN
+        CALL refuse(CONCAT('not a whole number: ', QUOTE(v_text)), CONCAT('it takes ', v_takes));
+    ELSE
+        -- Not left to the constraint of the table, which check_constraint_checks of the session switches off on MariaDB.
+        SET v_value = CAST(v_text AS signed);
+        SELECT r.minimum INTO v_minimum FROM rule AS r WHERE r.rule = v_rule;
+        IF v_name = 'fallback_retention' AND v_value BETWEEN 1 AND v_minimum - 1 THEN
+            CALL refuse(
+                CONCAT('a retention of ', v_text, ' seconds is under the minimum of rule ', v_rule),
+                CONCAT('it is ', v_minimum, '; 0 turns the fallback off')
+            );
+        END IF;
+        IF v_value NOT BETWEEN v_least AND v_greatest THEN
+            CALL refuse(CONCAT(v_name, ' is beyond its limits: ', v_text), CONCAT('it takes ', v_takes));
+        END IF;
+        INSERT INTO setting (rule, name, value, changed_by, changed_at)
+        VALUES (v_rule, v_name, v_value, USER(), UTC_TIMESTAMP(6))
+        ON DUPLICATE KEY UPDATE
+            value = v_value,
+            changed_by = USER(),
+            changed_at = UTC_TIMESTAMP(6);
+    END IF;
+    CALL log_settings(USER());
+    CALL setting_of(v_rule, v_name, v_value);
+    SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ', COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
+END;
+
+-- The minimum retention of each rule is enforced by a check, whoever writes a policy, and that a scope is a value of its
+-- column. Earlier checks are replaced. The server reads the text of a check again in the sql_mode of whoever opens the table:
+-- it has no backslashes.
+--# prepare constraints of policy
+SET @windrow_statement = (
+    SELECT CONCAT(
+        'ALTER TABLE policy ',
+        (
+            SELECT COALESCE(GROUP_CONCAT(CONCAT('DROP CONSTRAINT `', c.constraint_name, '`, ') SEPARATOR ''), '')
+            FROM information_schema.table_constraints AS c
+            WHERE c.constraint_schema = DATABASE()
+              AND c.table_name = 'policy'
+              AND c.constraint_type = 'CHECK'
+        ),
+        GROUP_CONCAT(
+            'ADD CONSTRAINT policy_', r.rule, ' CHECK ((CASE WHEN rule <> ''', r.rule, ''' THEN true WHEN retention_seconds < ', r.minimum,
+            ' OR CONCAT(scope, ''.'') NOT REGEXP ''^',
+            CASE
+                WHEN r.scope_type IN ('smallint', 'int', 'bigint') THEN '(0|-?[1-9][0-9]{0,18})'
+                WHEN r.scope_type = 'uuid' THEN '[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}'
+                WHEN r.scope_type IS NULL THEN ''
+                ELSE '.+'
+            END,
+            '[.]$'' THEN false ELSE ',
+            CASE r.scope_type
+                WHEN 'smallint' THEN 'CAST(scope AS DECIMAL(20)) BETWEEN -32768 AND 32767'
+                WHEN 'int' THEN 'CAST(scope AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647'
+                WHEN 'bigint' THEN 'CAST(scope AS DECIMAL(20)) BETWEEN -9223372036854775808 AND 9223372036854775807'
+                ELSE 'true'
+            END,
+            ' END) IS TRUE)'
+            ORDER BY r.position SEPARATOR ', '
+        )
+    )
+    FROM rule AS r
+);
+--# parse constraints of policy
+PREPARE windrow_statement FROM @windrow_statement;
+--# create constraints of policy
+EXECUTE windrow_statement;
+--# forget constraints of policy
+DEALLOCATE PREPARE windrow_statement;

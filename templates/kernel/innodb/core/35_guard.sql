@@ -1,0 +1,654 @@
+-- rule_pause: rules that runs pass over.
+--# create table rule_pause
+CREATE TABLE IF NOT EXISTS rule_pause (
+    rule      varchar(64)  NOT NULL PRIMARY KEY,
+    reason    text,
+    paused_by varchar(400) NOT NULL DEFAULT (USER()),
+    paused_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Rules that runs pass over. Read again before every batch. Written by pause_rule() and resume_rule().';
+
+-- refusal: why a server starts no scheduled run. A row changes when the reason does, not with every refusal.
+--# create table refusal
+CREATE TABLE IF NOT EXISTS refusal (
+    server varchar(700) NOT NULL PRIMARY KEY,
+    reason text         NOT NULL,
+    since  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Why a server, by its server_identity(), refuses scheduled runs, and since when. Its row goes when such a run starts there.';
+
+-- scheduling: what the latest runs mean for the next scheduled one; the ledger says it, and nothing else counts.
+-- A run is broken that an error ended, or that crashed. One is empty that found nothing left and deleted nothing, for
+-- another reason than locks. Both count in a row since somebody armed windrow; a run by hand that is not broken ends the row.
+--# create view scheduling
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW scheduling (failed_runs, suspended, last_error, empty_runs, idle_until) AS
+WITH latest AS (
+    SELECT
+        r.run_id,
+        COALESCE(w.sweep_id, r.run_id) AS sweep_id,
+        r.reason,
+        r.finished_at,
+        COALESCE(r.`trigger` = 'SCHEDULED' AND r.started_at > c.armed_at, false) AS is_counted,
+        r.status = 'crashed' OR COALESCE(r.reason LIKE 'error %', false) AS is_broken,
+        COALESCE(r.reason = 'nothing left', false)
+            AND NOT EXISTS (
+                SELECT 1
+                FROM run_rule AS p
+                WHERE p.run_id IN (SELECT r.run_id UNION SELECT o.run_id FROM run_sweep AS o WHERE o.sweep_id = w.sweep_id)
+                  AND p.deleted_rows > 0
+            )
+            AND NOT EXISTS (SELECT 1 FROM run_skip AS k WHERE k.run_id = r.run_id AND k.reason = 'LOCKED') AS is_empty
+    FROM run AS r
+    CROSS JOIN control AS c
+    -- The runs of a sweep count as one.
+    LEFT JOIN run_sweep AS w ON w.run_id = r.run_id
+    WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
+      AND NOT r.dry_run
+      AND r.status NOT IN ('running', 'cancelled')
+    ORDER BY r.run_id DESC
+    LIMIT 101
+),
+failures AS (
+    SELECT COUNT(DISTINCT l.sweep_id) AS runs, MAX(l.run_id) AS last_run
+    FROM latest AS l
+    WHERE l.is_broken
+      AND l.is_counted
+      AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT o.is_broken), 0)
+),
+idle AS (
+    SELECT COUNT(DISTINCT l.sweep_id) AS runs, MAX(l.finished_at) AS ended
+    FROM latest AS l
+    WHERE l.is_empty
+      AND l.is_counted
+      AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT (o.is_empty AND o.is_counted)), 0)
+),
+bounds AS (
+    SELECT MIN(IF(s.name = 'suspend_after', s.value, NULL)) AS suspend_after, MIN(IF(s.name = 'back_off_max', s.value, NULL)) AS back_off_max
+    FROM settings AS s
+)
+SELECT
+    f.runs,
+    b.suspend_after > 0 AND f.runs >= b.suspend_after,
+    (SELECT l.reason FROM latest AS l WHERE l.run_id = f.last_run),
+    i.runs,
+    IF(b.back_off_max > 0, i.ended + INTERVAL CAST(LEAST(b.back_off_max, 10 * POW(2, i.runs - 1)) AS signed) SECOND, NULL)
+FROM failures AS f
+CROSS JOIN idle AS i
+CROSS JOIN bounds AS b;
+
+-- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
+--# create procedure pause_document
+CREATE PROCEDURE pause_document(IN p_rule varchar(64), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'The pause of a rule as a JSON document; NULL if it is not paused.'
+BEGIN
+    SET o_document = (
+        SELECT CONCAT(
+            '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
+            ', "reason": ', COALESCE(JSON_QUOTE(p.reason), 'null'),
+            ', "paused_by": ', COALESCE(JSON_QUOTE(p.paused_by), 'null'),
+            ', "paused_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.paused_at, '.%f'))), '+00:00"'), 'null'), '}'
+        )
+        FROM rule_pause AS p
+        WHERE p.rule = p_rule
+    );
+END;
+--# create procedure pause_rule
+CREATE PROCEDURE pause_rule(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Makes runs pass a rule over, from the next batch on. Example: CALL pause_rule(''{"rule": "a_rule", "reason": "audit"}'');'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_reason longtext;
+    DECLARE v_document longtext;
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    CALL check_options(p_options, '["rule", "reason"]');
+    CALL check_rule(p_options, v_rule);
+    CALL option_of(p_options, 'reason', v_reason);
+    SET v_reason = LEFT(v_reason, 10000);
+    INSERT INTO rule_pause (rule, reason, paused_by, paused_at)
+    VALUES (v_rule, v_reason, USER(), UTC_TIMESTAMP(6))
+    ON DUPLICATE KEY UPDATE
+        reason = v_reason,
+        paused_by = USER(),
+        paused_at = UTC_TIMESTAMP(6);
+    CALL pause_document(v_rule, v_document);
+    SELECT v_document AS p_result;
+END;
+--# create procedure resume_rule
+CREATE PROCEDURE resume_rule(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Ends the pause of a rule and answers it. Example: CALL resume_rule(''{"rule": "a_rule"}'');'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_document longtext;
+    CALL drop_shadows();
+    CALL check_options(p_options, '["rule"]');
+    CALL check_rule(p_options, v_rule);
+    CALL pause_document(v_rule, v_document);
+    IF v_document IS NULL THEN
+        CALL refuse(CONCAT('rule ', v_rule, ' is not paused'), 'resume() ends a pause of everything');
+    END IF;
+    DELETE FROM rule_pause WHERE rule = v_rule;
+    SELECT v_document AS p_result;
+END;
+
+-- rule_paused: why a rule is passed over.
+--# create procedure rule_paused
+CREATE PROCEDURE rule_paused(IN p_rule varchar(64), OUT o_reason varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Why the rule is passed over: who paused it, since when and why; NULL if nobody did.'
+BEGIN
+    SET o_reason = (
+        SELECT LEFT(CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given'))), 1000)
+        FROM rule_pause AS c
+        WHERE c.rule = p_rule
+    );
+END;
+
+-- note_refusal: what refuses a scheduled run on this server is written down once, not at every start.
+--# create procedure note_refusal
+CREATE PROCEDURE note_refusal(IN p_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Writes to table refusal why this server refuses scheduled runs; NULL: it does not.'
+BEGIN
+    DECLARE v_server varchar(700);
+    DECLARE v_known text;
+    CALL server_identity(v_server);
+    SET v_known = (SELECT r.reason FROM refusal AS r WHERE r.server = v_server);
+    IF p_reason IS NULL AND v_known IS NOT NULL THEN
+        DELETE FROM refusal WHERE server = v_server;
+    ELSEIF NOT p_reason <=> v_known THEN
+        INSERT INTO refusal (server, reason, since)
+        VALUES (v_server, p_reason, UTC_TIMESTAMP(6))
+        ON DUPLICATE KEY UPDATE
+            reason = p_reason,
+            since = UTC_TIMESTAMP(6);
+    END IF;
+END;
+
+-- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
+-- that is open began.
+--# create table catalog_state
+CREATE TABLE IF NOT EXISTS catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    longtext    NOT NULL,
+    beside   longtext    NOT NULL,
+    names    longtext    NOT NULL,
+    shapes   longtext    NOT NULL,
+    taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and the types of keys and edges. Every batch compares it.';
+
+-- known_names: the tables of the spec, or those whose rows go, as the catalog spells them.
+--# create procedure known_names
+CREATE PROCEDURE known_names(IN p_going boolean, OUT o_schema varchar(64), OUT o_names longtext)
+SQL SECURITY DEFINER
+COMMENT 'The database of the tables of the spec, and their names between bars; p_going: of those whose rows go.'
+BEGIN
+    SELECT s.schema_name INTO o_schema FROM spec AS s;
+    SELECT CONCAT('|', COALESCE(GROUP_CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name)) ORDER BY k.name SEPARATOR '|'), ''), '|')
+    INTO o_names
+    FROM known_table AS k
+    WHERE IF(p_going, k.goes, NOT k.ignored);
+END;
+
+-- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
+-- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+-- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
+--# create procedure strangers
+CREATE PROCEDURE strangers(IN p_all boolean)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. p_all: also what only refuses in other databases.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_beside longtext;
+    DECLARE v_schema varchar(64);
+    DECLARE v_going  longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(true, v_schema, v_going);
+    DROP TEMPORARY TABLE IF EXISTS work_stranger;
+    CREATE TEMPORARY TABLE work_stranger (
+        position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        object   varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        detail   varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        acts     boolean NOT NULL
+    ) ENGINE = InnoDB;
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT
+        f.table_name,
+        CONCAT(
+            'references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule),
+            '), and the spec does not know it'
+        ),
+        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+    FROM information_schema.referential_constraints AS f
+    LEFT JOIN (
+        SELECT
+            u.table_name, u.constraint_name,
+            GROUP_CONCAT(
+                CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin
+                ORDER BY CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin
+                SEPARATOR ', '
+            ) AS pairs
+        FROM information_schema.key_column_usage AS u
+        WHERE u.table_schema = v_schema
+          AND u.referenced_table_schema = v_schema
+        GROUP BY u.table_name, u.constraint_name
+    ) AS c ON c.table_name = f.table_name AND c.constraint_name = f.constraint_name
+    LEFT JOIN known_key AS k
+        ON (
+            CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_bin = k.table_name
+            OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.table_name
+        )
+        AND c.pairs COLLATE utf8mb4_bin = k.pairs
+        AND (
+            CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_bin = k.parent
+            OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.parent
+        )
+        AND (f.delete_rule NOT IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR FIND_IN_SET(f.delete_rule, k.effects) > 0)
+    WHERE f.constraint_schema = v_schema
+      AND f.unique_constraint_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0
+      AND k.table_name IS NULL
+      -- That an ignored table keeps families is meant so.
+      AND (
+          f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+          OR NOT EXISTS (SELECT 1 FROM known_table AS i WHERE i.ignored AND i.name = CONVERT(f.table_name USING utf8mb4) COLLATE utf8mb4_bin)
+      )
+    ORDER BY f.table_name, f.constraint_name;
+    -- No edge is one of another database. They are looked for one by one where there are some.
+    CALL catalog_beside(v_beside);
+    IF p_all OR v_beside <> '' THEN
+        INSERT INTO work_stranger (object, detail, acts)
+        SELECT
+            CONCAT(f.constraint_schema, '.', f.table_name),
+            CONCAT(
+                'references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule),
+                '), and the spec does not know it'
+            ),
+            f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+        FROM information_schema.referential_constraints AS f
+        WHERE f.constraint_schema <> v_schema
+          AND f.unique_constraint_schema = v_schema
+          AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+        IF ROW_COUNT() = 0 AND v_beside <> '' THEN
+            INSERT INTO work_stranger (object, detail, acts)
+            VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
+        END IF;
+    END IF;
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_going) > 0
+      AND COALESCE(t.engine, '') <> 'InnoDB'
+    ORDER BY t.table_name;
+    SET SESSION group_concat_max_len = v_length;
+END;
+--# create procedure stranger
+CREATE PROCEDURE stranger(OUT o_stranger longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says; NULL if there is none.'
+BEGIN
+    CALL strangers(false);
+    SET o_stranger = (
+        SELECT CONCAT('table ', s.object, ' ', s.detail)
+        FROM work_stranger AS s
+        WHERE s.acts
+        ORDER BY s.position
+        LIMIT 1
+    );
+    DROP TEMPORARY TABLE work_stranger;
+END;
+
+-- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A table
+-- has no number that an account without special rights may see: each change of it sets the time at which it was made.
+--# create procedure catalog_now
+CREATE PROCEDURE catalog_now(OUT o_state longtext)
+SQL SECURITY DEFINER
+COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act on them, between bars.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_schema varchar(64);
+    DECLARE v_known  longtext;
+    DECLARE v_going  longtext;
+    DECLARE v_keys   longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(false, v_schema, v_known);
+    CALL known_names(true, v_schema, v_going);
+    SELECT GROUP_CONCAT(
+        CONCAT('table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''))
+        ORDER BY t.table_name SEPARATOR '|'
+    )
+    INTO o_state
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0;
+    SELECT GROUP_CONCAT(
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule)
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
+    )
+    INTO v_keys
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema = v_schema
+      AND f.unique_constraint_schema = v_schema
+      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0;
+    SET o_state = CONCAT_WS('|', o_state, v_keys);
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- keys_beside, catalog_beside: the same of the foreign keys of other databases. To find them, MariaDB opens every table of the
+-- server, but for who has the right PROCESS: he may ask InnoDB, which knows names as files have them.
+--# create procedure keys_beside
+CREATE PROCEDURE keys_beside(OUT o_keys longtext)
+SQL SECURITY DEFINER
+COMMENT 'What catalog_beside() answers, by the catalog of the whole server.'
+BEGIN
+    DECLARE v_schema varchar(64);
+    DECLARE v_going  longtext;
+    CALL known_names(true, v_schema, v_going);
+    SELECT COALESCE(GROUP_CONCAT(
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule)
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
+    ), '')
+    INTO o_keys
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema <> v_schema
+      AND f.unique_constraint_schema = v_schema
+      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0;
+END;
+--# create procedure catalog_beside
+CREATE PROCEDURE catalog_beside(OUT o_keys longtext)
+SQL SECURITY DEFINER
+COMMENT 'The foreign keys of tables of other databases that act on those of the spec, between bars.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_here   varchar(400);
+    DECLARE EXIT HANDLER FOR 1227
+    BEGIN
+        CALL keys_beside(o_keys);
+        SET SESSION group_concat_max_len = v_length;
+    END;
+    SET SESSION group_concat_max_len = 67108864;
+    /*!80000 CALL keys_beside(o_keys); */
+    -- 1: CASCADE, 2: SET NULL.
+    /*M!
+    SELECT CONCAT(CAST(CONVERT(s.schema_name USING filename) AS binary), '/') INTO v_here FROM spec AS s;
+    SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
+    INTO o_keys
+    FROM information_schema.innodb_sys_foreign AS f
+    WHERE f.type & 3 <> 0
+      AND LEFT(f.for_name, CHAR_LENGTH(v_here)) <> v_here
+      AND f.ref_name IN (SELECT CONCAT(v_here, CAST(CONVERT(k.name USING filename) AS binary)) FROM known_table AS k WHERE k.goes);
+    */
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- catalog_shapes: the columns of keys and edges.
+--# create procedure catalog_shapes
+CREATE PROCEDURE catalog_shapes(OUT o_shapes longtext)
+SQL SECURITY DEFINER
+COMMENT 'The columns of keys and edges with their types and collations, between bars.'
+BEGIN
+    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
+    DECLARE v_known  longtext;
+    SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known FROM known_column AS k;
+    SELECT CONCAT('|', GROUP_CONCAT(
+        CONCAT(c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''))
+        ORDER BY c.table_name, c.column_name SEPARATOR '|'
+    ), '|')
+    INTO o_shapes
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema
+      AND (
+          LOCATE(LOWER(CONCAT('|', c.table_name, '.', c.column_name, '|')), v_known) > 0
+          OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0
+      );
+END;
+
+-- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
+-- another one was put in its place is told by a table that was made since, too, and has the same columns.
+--# create procedure replaced
+CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_then   longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_schema varchar(64);
+    DECLARE v_known  longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(false, v_schema, v_known);
+    SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM catalog_state AS s WHERE s.run_id = p_run;
+    -- Tables that are not the ones that they were, and for each those that are new or were made anew and have its columns.
+    WITH made AS (
+        SELECT
+            t.table_name AS name,
+            GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
+            MAX(
+                LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0
+                AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+            ) AS differs,
+            MAX(LOCATE(CONCAT('|', t.table_name, ' ', COALESCE(t.create_time, ''), '|'), v_names) = 0) AS is_new
+        FROM information_schema.tables AS t
+        JOIN information_schema.columns AS c ON c.table_schema = v_schema AND c.table_name = t.table_name
+        WHERE t.table_schema = v_schema
+        GROUP BY t.table_name
+    )
+    SELECT MIN(CONCAT('table ', t.name, ' is another one, put in the place of the one that was there'))
+    INTO o_reason
+    FROM made AS t
+    JOIN made AS o ON o.shape = t.shape AND o.name <> t.name
+    WHERE t.differs
+      AND o.is_new;
+    IF o_reason IS NULL THEN
+        CALL catalog_shapes(v_now);
+        IF NOT v_now <=> v_shapes THEN
+            SELECT MIN(CONCAT('table ', c.table_name, ' has other columns for its keys or edges, by name, type or collation'))
+            INTO o_reason
+            FROM information_schema.columns AS c
+            WHERE c.table_schema = v_schema
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_now) > 0
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_shapes) = 0;
+        END IF;
+    END IF;
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
+--# create procedure unaccounted
+CREATE PROCEDURE unaccounted(OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none.'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_then longtext;
+    DECLARE v_now longtext;
+    CALL stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL server_identity(v_identity);
+        SELECT MAX(a.state)
+        INTO v_then
+        FROM control AS c
+        JOIN catalog_state AS a ON a.run_id = 0
+        WHERE c.armed
+          AND c.server_identity = v_identity;
+        CALL catalog_now(v_now);
+        IF v_then <> v_now THEN
+            CALL replaced(0, o_reason);
+            SET o_reason = CONCAT('catalog changed: ', o_reason);
+        END IF;
+    END IF;
+END;
+
+-- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+--# create procedure check_catalog
+CREATE PROCEDURE check_catalog()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where unaccounted() finds something.'
+BEGIN
+    DECLARE v_reason longtext;
+    CALL unaccounted(v_reason);
+    IF v_reason LIKE 'catalog changed%' THEN
+        CALL not_ready(v_reason, CONCAT('look at both tables, then CALL ', DATABASE(), '.arm()'));
+    ELSEIF v_reason IS NOT NULL THEN
+        CALL not_ready(v_reason, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+END;
+
+-- note_catalog: what the catalog says now, for a run, or for as long as windrow is armed (p_run 0).
+--# create procedure note_catalog
+CREATE PROCEDURE note_catalog(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes to catalog_state what the catalog says now.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_state  longtext;
+    DECLARE v_beside longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL catalog_now(v_state);
+    CALL catalog_beside(v_beside);
+    CALL catalog_shapes(v_shapes);
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
+    INTO v_names
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = (SELECT s.schema_name FROM spec AS s);
+    SET SESSION group_concat_max_len = v_length;
+    REPLACE INTO catalog_state (run_id, state, beside, names, shapes, taken_at)
+    VALUES (p_run, COALESCE(v_state, ''), v_beside, COALESCE(v_names, ''), COALESCE(v_shapes, ''), UTC_TIMESTAMP(6));
+END;
+
+-- note_installed: who installs on a server that is armed takes the tables as they are now.
+--# create procedure note_installed
+CREATE PROCEDURE note_installed()
+SQL SECURITY DEFINER
+COMMENT 'Calls note_catalog(0) where windrow is armed on this server.'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_armed    boolean;
+    CALL server_identity(v_identity);
+    SELECT COUNT(*) INTO v_armed FROM control AS c WHERE c.armed AND c.server_identity = v_identity;
+    IF v_armed THEN
+        CALL note_catalog(0);
+    END IF;
+END;
+
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has read the tables, which keeps
+-- them from being altered, and before it commits: MariaDB lets another table refer to them meanwhile.
+--# create procedure look_again
+CREATE PROCEDURE look_again(IN p_run bigint, IN p_last boolean, OUT o_changed boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether the catalog is not what it was when run p_run began. p_last: before the commit, when other databases are looked into, too.'
+BEGIN
+    DECLARE v_then   longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_before longtext;
+    DECLARE v_beside longtext;
+    SELECT MAX(s.state), MAX(s.beside) INTO v_then, v_before FROM catalog_state AS s WHERE s.run_id = p_run;
+    CALL catalog_now(v_now);
+    IF p_last THEN
+        CALL catalog_beside(v_beside);
+    ELSE
+        SET v_beside = v_before;
+    END IF;
+    SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);
+END;
+
+-- judge_catalog: what a change of the catalog means for a run, once its batch is rolled back. What does no harm is noted, and
+-- the run goes on.
+--# create procedure judge_catalog
+CREATE PROCEDURE judge_catalog(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it began; else NULL, and the catalog is noted as it is.'
+BEGIN
+    CALL stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL replaced(p_run, o_reason);
+    END IF;
+    IF o_reason IS NULL THEN
+        CALL note_catalog(p_run);
+    END IF;
+    SET o_reason = LEFT(CONCAT('catalog changed: ', o_reason), 900);
+END;
+
+-- held_back: why no run may start now. Where nobody armed windrow on this server, a scheduled run is refused without an
+-- error: a replica that was promoted, a restored copy or another node of a cluster would fill the ledger with them.
+--# create procedure held_back
+CREATE PROCEDURE held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it.'
+BEGIN
+    DECLARE v_armed    boolean;
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_identity varchar(700);
+    DECLARE v_paused   boolean;
+    DECLARE v_text     longtext;
+    DECLARE v_open     boolean;
+    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    INTO v_armed, v_armed_on, v_paused, v_text
+    FROM control AS c;
+    IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
+        SET o_refused = 'the server is read-only';
+    ELSEIF v_paused THEN
+        SET o_refused = v_text;
+    ELSE
+        -- Not one of the rules may be worked on.
+        CALL option_of(p_options, 'rule', v_text);
+        SELECT IF(
+            COUNT(p.rule) = COUNT(*),
+            GROUP_CONCAT('rule ', p.rule, ' is ', CONCAT('paused by ', p.paused_by, ' since ', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(p.reason, 'no reason given')) ORDER BY r.position SEPARATOR '; '),
+            NULL
+        )
+        INTO o_refused
+        FROM rule AS r
+        LEFT JOIN rule_pause AS p ON p.rule = r.rule
+        WHERE r.rule = COALESCE(v_text, r.rule);
+    END IF;
+    CALL option_of(p_options, 'trigger', v_text);
+    IF v_text = 'SCHEDULED' AND NOT o_refused <=> 'the server is read-only' THEN
+        IF o_refused IS NULL AND NOT p_dry_run THEN
+            CALL server_identity(v_identity);
+            IF NOT v_armed THEN
+                SET o_refused = 'not armed: nothing is deleted before someone said so';
+            ELSEIF NOT v_armed_on <=> v_identity THEN
+                SET o_refused = CONCAT('armed on another server: ', COALESCE(v_armed_on, 'unknown'));
+            END IF;
+        END IF;
+        IF o_refused IS NULL THEN
+            CALL unaccounted(o_refused);
+        END IF;
+        IF o_refused IS NULL THEN
+            CALL window_at(UTC_TIMESTAMP(6), v_open);
+            IF NOT v_open THEN
+                SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM open_hours AS h;
+            END IF;
+        END IF;
+        IF o_refused IS NOT NULL THEN
+            CALL note_refusal(o_refused);
+        END IF;
+    END IF;
+END;
+
+-- kept_back: why no scheduled run starts now, by the latest ones.
+--# create procedure kept_back
+CREATE PROCEDURE kept_back(OUT o_refused longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why no scheduled run starts now: suspended after failures, or a back-off after runs that found nothing left; NULL if one may.'
+BEGIN
+    SELECT CASE
+        WHEN s.suspended THEN CONCAT('suspended after ', s.failed_runs, ' failed runs in a row, the last one: ', s.last_error)
+        WHEN s.idle_until > UTC_TIMESTAMP(6) THEN CONCAT('nothing left, runs in a row: ', s.empty_runs, '; back-off until ', DATE_FORMAT(s.idle_until, '%Y-%m-%dT%TZ'))
+    END
+    INTO o_refused
+    FROM scheduling AS s;
+END;

@@ -1,0 +1,820 @@
+-- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
+-- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes.
+--# create procedure settle
+CREATE PROCEDURE settle(OUT o_before longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were.'
+BEGIN
+    SET o_before = CONCAT_WS(',',
+        IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
+        IF(@@SESSION.foreign_key_checks, 1, 0),
+        IF(@@SESSION.sql_safe_updates, 1, 0),
+        IF(@@SESSION.sql_big_selects, 1, 0),
+        @@SESSION.group_concat_max_len,
+        @@SESSION.innodb_lock_wait_timeout,
+        @@SESSION.lock_wait_timeout,
+        @@SESSION.max_seeks_for_key,
+        /*M! @@SESSION.join_cache_level, */
+        /*!80000 IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0), */
+        @@SESSION.time_zone
+    );
+    CALL drop_shadows();
+    -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
+    SET SESSION timestamp = DEFAULT;
+    SET SESSION completion_type = 0;
+    SET SESSION foreign_key_checks = 1;
+    SET SESSION sql_safe_updates = 0;
+    SET SESSION sql_big_selects = 1;
+    SET SESSION group_concat_max_len = 67108864;
+    -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
+    SET SESSION max_seeks_for_key = 1;
+    /*M! SET SESSION join_cache_level = 0; */
+    /*!80000 SET SESSION optimizer_switch = 'block_nested_loop=off'; */
+    SET SESSION time_zone = '+00:00';
+END;
+--# create procedure unsettle
+CREATE PROCEDURE unsettle(IN p_before longtext)
+SQL SECURITY DEFINER
+COMMENT 'Gives the session back what settle() answered.'
+BEGIN
+    DECLARE v_join varchar(20);
+    IF p_before IS NOT NULL THEN
+        SET SESSION completion_type = CAST(SUBSTRING_INDEX(p_before, ',', 1) AS unsigned);
+        SET SESSION foreign_key_checks = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 2), ',', -1) AS unsigned);
+        SET SESSION sql_safe_updates = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 3), ',', -1) AS unsigned);
+        SET SESSION sql_big_selects = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 4), ',', -1) AS unsigned);
+        SET SESSION group_concat_max_len = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 5), ',', -1) AS unsigned);
+        SET SESSION innodb_lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 6), ',', -1) AS unsigned);
+        SET SESSION lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 7), ',', -1) AS unsigned);
+        SET SESSION max_seeks_for_key = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 8), ',', -1) AS unsigned);
+        SET v_join = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1);
+        /*M! SET SESSION join_cache_level = CAST(v_join AS unsigned); */
+        /*!80000 SET SESSION optimizer_switch = IF(v_join = '1', 'block_nested_loop=on', 'block_nested_loop=off'); */
+        SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
+    END IF;
+END;
+
+-- record_rows: adds the rows that a batch deleted to the ledger.
+--# create procedure record_rows
+CREATE PROCEDURE record_rows(IN p_run bigint, IN p_rule varchar(64), IN p_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Adds p_rows, a JSON list in the order of deletion, to tables run_table and run_rule.'
+BEGIN
+    UPDATE run_table AS t
+    SET t.deleted_rows = t.deleted_rows + CAST(JSON_UNQUOTE(JSON_EXTRACT(p_rows, CONCAT('$[', t.position - 1, ']'))) AS signed)
+    WHERE t.run_id = p_run
+      AND t.rule = p_rule;
+    UPDATE run_rule AS p
+    SET p.deleted_rows = (
+        SELECT SUM(t.deleted_rows)
+        FROM run_table AS t
+        WHERE t.run_id = p_run
+          AND t.rule = p_rule
+    )
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule;
+END;
+
+-- run_open: the progress rows of a run.
+--# create procedure run_open
+CREATE PROCEDURE run_open(IN p_run bigint, IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says.'
+BEGIN
+    DECLARE v_place int;
+    DECLARE v_rule  varchar(64);
+    DECLARE v_name  varchar(64);
+    DECLARE v_batch bigint;
+    CALL note_catalog(p_run);
+    SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule);
+    WHILE v_place IS NOT NULL DO
+        SELECT r.rule, r.batch_setting INTO v_rule, v_name FROM rule AS r WHERE r.position = v_place;
+        CALL setting_of(v_rule, v_name, v_batch);
+        INSERT INTO run_rule (run_id, rule, batch_families)
+        VALUES (p_run, v_rule, v_batch);
+        INSERT INTO run_table (run_id, rule, position, table_name)
+        SELECT p_run, t.rule, t.position, t.table_name
+        FROM rule_table AS t
+        WHERE t.rule = v_rule;
+        SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule) AND r.position > v_place;
+    END WHILE;
+END;
+
+-- let_go: gives a lock back as often as this very session has taken it.
+--# create procedure let_go
+CREATE PROCEDURE let_go(IN p_lock varchar(80))
+SQL SECURITY DEFINER
+COMMENT 'Gives back the lock of this name where the session has it.'
+BEGIN
+    WHILE IS_USED_LOCK(LEFT(p_lock, 64)) = CONNECTION_ID() DO
+        DO RELEASE_LOCK(LEFT(p_lock, 64));
+    END WHILE;
+END;
+
+-- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
+-- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
+-- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
+--# create procedure reap
+CREATE PROCEDURE reap()
+SQL SECURITY DEFINER
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL reap();'
+BEGIN
+    DECLARE v_torn bigint;
+    DECLARE v_run  bigint;
+    DECLARE v_last bigint DEFAULT 0;
+    DECLARE v_node varchar(700);
+    DECLARE v_lock varchar(64);
+    DECLARE v_workers int;
+    CALL drop_shadows();
+    SELECT s.run_lock, s.workers INTO v_lock, v_workers FROM spec AS s;
+    CALL server_identity(v_node);
+    -- One by one: whoever reads them all to change some waits for those that live.
+    closing: LOOP
+        SELECT MIN(r.run_id)
+        INTO v_run
+        FROM run AS r
+        WHERE r.run_id > v_last
+          AND r.status = 'running'
+          AND IF(
+              COALESCE(r.node, v_node) = v_node,
+              COALESCE(IS_USED_LOCK(CASE r.`trigger`
+                  WHEN 'PURGE' THEN CONCAT(v_lock, '.', r.run_id)
+                  WHEN 'STAMP' THEN CONCAT(v_lock, '.stamp')
+                  ELSE CONCAT(v_lock, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))
+              END), CONNECTION_ID()) = CONNECTION_ID(),
+              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
+          );
+        IF v_run IS NULL THEN
+            LEAVE closing;
+        END IF;
+        UPDATE run AS r
+        SET r.status = IF(
+                COALESCE(r.node, v_node) = v_node
+                AND IS_USED_LOCK(CASE r.`trigger`
+                    WHEN 'PURGE' THEN CONCAT(v_lock, '.', r.run_id)
+                    WHEN 'STAMP' THEN CONCAT(v_lock, '.stamp')
+                    ELSE CONCAT(v_lock, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))
+                END) = r.backend_pid,
+                'cancelled', 'crashed'
+            ),
+            r.reason = CASE
+                WHEN r.status = 'cancelled' THEN 'cancelled'
+                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
+                ELSE 'its session vanished; what it committed stays'
+            END,
+            r.finished_at = COALESCE(
+                (SELECT MAX(p.updated_at) FROM run_rule AS p WHERE p.run_id = r.run_id),
+                (SELECT MAX(p.updated_at) FROM run_stamp AS p WHERE p.run_id = r.run_id)
+            )
+        WHERE r.run_id = v_run
+          AND r.status = 'running';
+        SET v_last = v_run;
+    END LOOP closing;
+    -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
+    SELECT COUNT(*) INTO v_torn FROM unfinished AS u;
+    IF v_torn > 0 THEN
+        UPDATE unfinished AS u
+        STRAIGHT_JOIN run AS r ON r.run_id = u.run_id
+        SET r.reason = 'killed inside a batch, which its session committed: part of it is gone without an entry here, and the next run finishes it'
+        WHERE r.status <> 'running';
+        UPDATE unfinished AS u
+        STRAIGHT_JOIN run_rule AS p ON p.run_id = u.run_id AND p.rule = u.rule
+        SET p.deleted_rows = (SELECT SUM(t.deleted_rows) FROM run_table AS t WHERE t.run_id = p.run_id AND t.rule = p.rule);
+    END IF;
+    CALL let_go(v_lock);
+    CALL let_go(CONCAT(v_lock, '.stamp'));
+    WHILE v_workers > 1 DO
+        CALL let_go(CONCAT(v_lock, '.w', v_workers));
+        SET v_workers = v_workers - 1;
+    END WHILE;
+END;
+
+-- open_hours: when scheduled runs may work.
+--# create view open_hours
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
+SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
+FROM run_window AS o
+UNION ALL
+SELECT w.position, w.written, w.days, w.begins, w.ends, w.zone, NULL, NULL
+FROM known_window AS w
+WHERE NOT EXISTS (SELECT 1 FROM run_window);
+
+-- window_at, in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
+-- put back, is in the window both times, and what it leaves out is in none.
+--# create procedure window_at
+CREATE PROCEDURE window_at(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone.'
+BEGIN
+    DECLARE v_unknown varchar(64);
+    SELECT
+        MAX(IF(it.clock IS NULL, it.zone, NULL)),
+        COALESCE(MAX(IF(
+            it.begins < it.ends,
+            it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
+            (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
+        )), false)
+    INTO v_unknown, o_open
+    FROM (
+        SELECT
+            l.begins, l.ends, l.zone, l.clock,
+            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
+            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
+        FROM (
+            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
+            FROM open_hours AS h
+        ) AS l
+    ) AS it;
+    IF v_unknown IS NOT NULL THEN
+        CALL not_ready(CONCAT('the server does not know the time zone ', v_unknown), CONCAT('load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
+    END IF;
+END;
+--# create procedure in_window
+CREATE PROCEDURE in_window(IN p_at datetime(6), OUT o_open boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone.'
+BEGIN
+    CALL drop_shadows();
+    CALL window_at(p_at, o_open);
+END;
+
+-- window_state: what a batch makes of the windows.
+--# create procedure window_state
+CREATE PROCEDURE window_state(IN p_run bigint, OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL.'
+BEGIN
+    DECLARE v_trigger varchar(20);
+    DECLARE v_open boolean;
+    SET o_state = NULL;
+    SELECT r.`trigger` INTO v_trigger FROM run AS r WHERE r.run_id = p_run;
+    IF v_trigger = 'SCHEDULED' THEN
+        CALL window_at(UTC_TIMESTAMP(6), v_open);
+        IF NOT v_open THEN
+            SET o_state = 'window closed';
+        END IF;
+    END IF;
+END;
+
+-- run_begin: takes the lock and opens the ledger, or says why not.
+-- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
+-- other run lives. A statement that was killed may have left it to this very session.
+--# create procedure run_begin
+CREATE PROCEDURE run_begin(IN p_options longtext, OUT o_run bigint, OUT o_refused longtext)
+SQL SECURITY DEFINER
+COMMENT 'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run.'
+BEGIN
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_dry_run  boolean;
+    DECLARE v_armed    boolean;
+    DECLARE v_text     longtext;
+    DECLARE v_rule     longtext;
+    DECLARE v_trigger  longtext;
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_identity varchar(700);
+    DECLARE v_budget   bigint;
+    DECLARE v_pid      bigint;
+    DECLARE v_stranger longtext;
+    DECLARE v_noted    boolean DEFAULT false;
+    DECLARE v_node     varchar(700);
+    DECLARE v_first    varchar(64);
+    DECLARE v_workers  int;
+    DECLARE v_archives boolean;
+    DECLARE v_lock     varchar(80);
+    SELECT s.run_lock, s.workers, s.archives INTO v_lock, v_workers, v_archives FROM spec AS s;
+    CALL server_identity(v_node);
+    CALL check_options(p_options, CONCAT(
+        '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"', IF(v_workers > 1, ', "worker"', ''), ']'
+    ));
+    CALL check_run_options(p_options, v_as_of);
+    CALL option_of(p_options, 'dry_run', v_text);
+    SET v_dry_run = COALESCE(v_text = 'true', false);
+    IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
+        CALL not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
+    END IF;
+    CALL held_back(p_options, v_dry_run, o_refused);
+    IF o_refused IS NULL AND NOT v_dry_run THEN
+        SELECT c.armed, c.server_identity
+        INTO v_armed, v_armed_on
+        FROM control AS c;
+        IF NOT v_armed THEN
+            CALL not_ready('not armed: nothing is deleted before someone said so', CONCAT('preview, then CALL ', DATABASE(), '.arm()'));
+        END IF;
+        CALL server_identity(v_identity);
+        IF NOT v_armed_on <=> v_identity THEN
+            CALL not_ready('armed on another server; this looks like a copy', CONCAT('if it is to be cleaned too: CALL ', DATABASE(), '.arm()'));
+        END IF;
+    END IF;
+    CALL option_of(p_options, 'trigger', v_trigger);
+    -- What a scheduled run is refused for, held_back() has looked at.
+    IF o_refused IS NULL AND NOT v_trigger <=> 'SCHEDULED' THEN
+        CALL check_catalog();
+    END IF;
+    IF o_refused IS NULL AND v_archives THEN
+        CALL option_of(p_options, 'rule', v_rule);
+        CALL check_archive(v_rule);
+    END IF;
+
+    -- One run at a time, or one of each worker, which do the same then. A purge of named families or a stamp may go on beside
+    -- it. What says running but is dead, has crashed.
+    IF o_refused IS NULL THEN
+        IF v_workers > 1 THEN
+            -- Workers that start in the same second wait for each other.
+            SET v_lock = CONCAT(v_lock, IF(JSON_VALUE(p_options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(p_options, '$.worker') + 0), ''));
+            SET SESSION innodb_lock_wait_timeout = 600;
+            SELECT MAX(s.rule) INTO v_text FROM sweep AS s FOR UPDATE;
+            CALL reap();
+        ELSEIF COALESCE(IS_USED_LOCK(v_lock), CONNECTION_ID()) = CONNECTION_ID() THEN
+            CALL reap();
+        END IF;
+        IF v_trigger = 'SCHEDULED' AND NOT v_dry_run THEN
+            CALL kept_back(o_refused);
+            SET v_noted = o_refused IS NULL;
+            IF NOT v_noted THEN
+                CALL note_refusal(o_refused);
+            END IF;
+        END IF;
+    END IF;
+    IF o_refused IS NULL THEN
+        -- Of two servers of a cluster that begin a run at a time, which write the same row, one gives way: whoever looks has
+        -- written before, so that no other can begin unseen.
+        UPDATE control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+        SELECT CONCAT(
+            'run ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'),
+            ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')'
+        )
+        INTO o_refused
+        FROM run AS r
+        WHERE r.status = 'running'
+          AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+          AND r.node <> v_node
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL AND v_workers > 1 THEN
+        SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
+        INTO o_refused
+        FROM run AS r
+        WHERE r.status = 'running'
+          AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+          AND (
+              r.dry_run
+              OR v_dry_run
+              OR CONCAT_WS(
+                  ' ', CONCAT('rule ', CAST(JSON_EXTRACT(r.options, '$.rule') AS char)), CONCAT('scope ', CAST(JSON_EXTRACT(r.options, '$.scope') AS char)),
+                  CONCAT('retention ', CAST(JSON_EXTRACT(r.options, '$.retention') AS char)), CONCAT('as_of ', CAST(JSON_EXTRACT(r.options, '$.as_of') AS char))
+              ) <> CONCAT_WS(
+                  ' ', CONCAT('rule ', CAST(JSON_EXTRACT(p_options, '$.rule') AS char)), CONCAT('scope ', CAST(JSON_EXTRACT(p_options, '$.scope') AS char)),
+                  CONCAT('retention ', CAST(JSON_EXTRACT(p_options, '$.retention') AS char)), CONCAT('as_of ', CAST(JSON_EXTRACT(p_options, '$.as_of') AS char))
+              )
+          )
+        ORDER BY r.run_id
+        LIMIT 1;
+    END IF;
+    IF o_refused IS NULL THEN
+        IF COALESCE(GET_LOCK(v_lock, 0), 0) = 0 THEN
+            SET v_pid = IS_USED_LOCK(v_lock);
+            SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
+            INTO o_refused
+            FROM run AS r
+            WHERE r.status = 'running'
+              AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+              AND r.backend_pid = v_pid
+            ORDER BY r.run_id DESC
+            LIMIT 1;
+            IF o_refused IS NULL THEN
+                SET v_stranger = CONCAT(
+                    'another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'
+                );
+                SET o_refused = v_stranger;
+            END IF;
+        END IF;
+    END IF;
+    IF v_noted THEN
+        CALL note_refusal(v_stranger);
+    END IF;
+    IF o_refused IS NULL THEN
+        CALL option_of(p_options, 'rule', v_rule);
+        CALL option_of(p_options, 'time_budget', v_text);
+        CALL seconds(v_text, v_budget);
+        IF v_budget IS NULL THEN
+            CALL first_rule(v_first);
+            CALL setting_of(v_first, 'time_budget', v_budget);
+        END IF;
+        INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
+        SET o_run = LAST_INSERT_ID();
+        CALL run_open(o_run, v_rule);
+        IF v_workers > 1 THEN
+            CALL sweep_join(o_run, COALESCE(JSON_VALUE(p_options, '$.worker'), 1));
+        END IF;
+        CALL log_settings(NULL);
+    END IF;
+END;
+
+-- run_end: closes the ledger and prunes it.
+--# create procedure run_end
+CREATE PROCEDURE run_end(IN p_run bigint, IN p_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Closes run p_run: status, reason, pruning of the ledger by ledger_days.'
+BEGIN
+    DECLARE v_days     bigint;
+    DECLARE v_ended    longtext;
+    DECLARE v_first    varchar(64);
+    DECLARE v_workers  int;
+    DECLARE v_archives boolean;
+    SELECT s.workers, s.archives INTO v_workers, v_archives FROM spec AS s;
+    IF v_workers > 1 THEN
+        -- The end of a run writes to what is everybody's: one at a time.
+        SET SESSION innodb_lock_wait_timeout = 600;
+        SELECT MAX(LENGTH(s.rule)) INTO v_days FROM sweep AS s FOR UPDATE;
+    END IF;
+    UPDATE run AS r
+    SET r.status = CASE
+            WHEN p_reason LIKE 'error %' THEN 'failed'
+            WHEN p_reason = 'cancelled' THEN 'cancelled'
+            WHEN EXISTS (SELECT 1 FROM run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
+            WHEN p_reason = 'nothing left' THEN 'done'
+            ELSE 'stopped'
+        END,
+        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
+        r.finished_at = UTC_TIMESTAMP(6)
+    WHERE r.run_id = p_run
+      AND r.status = 'running'
+      AND r.backend_pid = CONNECTION_ID();
+
+    -- The ledger keeps itself small; what it counted stays in the metrics.
+    CALL tally_up();
+    CALL first_rule(v_first);
+    CALL setting_of(v_first, 'ledger_days', v_days);
+    -- Runs whose rows are in the archive are not forgotten.
+    IF v_archives THEN
+        CALL archive_keep(v_days);
+    END IF;
+    -- Read first, without a lock: a join would wait for the row of a run that is at work, which may wait for this one.
+    SELECT JSON_ARRAYAGG(s.run_id)
+    INTO v_ended
+    FROM catalog_state AS s
+    LEFT JOIN run AS r ON r.run_id = s.run_id AND r.status = 'running'
+    WHERE s.run_id > 0
+      AND r.run_id IS NULL;
+    DELETE s
+    FROM JSON_TABLE(COALESCE(v_ended, '[]'), '$[*]' COLUMNS (run_id bigint PATH '$')) AS e
+    STRAIGHT_JOIN catalog_state AS s ON s.run_id = e.run_id;
+    DELETE b
+    FROM run AS r
+    JOIN run_backlog AS b ON b.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      AND NOT EXISTS (SELECT 1 FROM kept_run AS k WHERE k.run_id = r.run_id);
+    DELETE r, p, t, s, f, x, y, o, c
+    FROM run AS r
+    LEFT JOIN run_rule AS p ON p.run_id = r.run_id
+    LEFT JOIN run_table AS t ON t.run_id = r.run_id
+    LEFT JOIN run_skip AS s ON s.run_id = r.run_id
+    LEFT JOIN run_failure AS f ON f.run_id = r.run_id
+    LEFT JOIN run_pass AS x ON x.run_id = r.run_id
+    LEFT JOIN run_stamp AS y ON y.run_id = r.run_id
+    LEFT JOIN run_sweep AS o ON o.run_id = r.run_id
+    LEFT JOIN run_claim AS c ON c.run_id = r.run_id
+    WHERE r.finished_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      AND NOT EXISTS (SELECT 1 FROM kept_run AS k WHERE k.run_id = r.run_id);
+    -- The last change of a setting stays: it says who has set the present value, and what a write by hand is compared with.
+    DELETE l
+    FROM setting_log AS l
+    JOIN setting_log AS n ON n.rule = l.rule AND n.name = l.name AND n.log_id > l.log_id
+    WHERE l.changed_at < UTC_TIMESTAMP(6) - INTERVAL v_days DAY
+      -- Who makes the ledger forget earlier is not forgotten.
+      AND l.name <> 'ledger_days';
+END;
+
+-- run_document, run_document_of, run_result: one run of the ledger as a document. The spec may ask for more fields of a rule,
+-- under names of its own.
+--# create procedure run_document_of
+CREATE PROCEDURE run_document_of(
+    IN  p_run      bigint,
+    IN  p_rule     varchar(64),
+    IN  p_dry_run  varchar(5),
+    IN  p_duration bigint,
+    OUT o_document longtext
+)
+SQL SECURITY DEFINER
+COMMENT 'What one run of the ledger did by one rule, as a JSON document.'
+BEGIN
+    DECLARE v_families bigint;
+    DECLARE v_deleted  bigint;
+    DECLARE v_batches  bigint;
+    DECLARE v_retries  bigint;
+    DECLARE v_skips    bigint;
+    DECLARE v_skipped  longtext;
+    DECLARE v_samples  longtext;
+    DECLARE v_failures longtext;
+    DECLARE v_tables   longtext;
+    DECLARE v_passes   longtext DEFAULT '';
+    DECLARE v_fields   longtext;
+    DECLARE v_artifact_failures bigint;
+    SELECT p.families, p.deleted_rows, p.batches, p.retries
+    INTO v_families, v_deleted, v_batches, v_retries
+    FROM run_rule AS p
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule;
+    -- In the order of the spec's tables, whatever they were when the run began.
+    SELECT GROUP_CONCAT(CONCAT(JSON_QUOTE(k.table_name), ': ', COALESCE(t.deleted_rows, 'null')) ORDER BY k.position SEPARATOR ', ')
+    INTO v_tables
+    FROM rule_table AS k
+    LEFT JOIN run_table AS t ON t.run_id = p_run AND t.rule = k.rule AND t.table_name = k.table_name
+    WHERE k.rule = p_rule;
+    SELECT
+        COALESCE(SUM(k.families), 0),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''), '}'),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}')
+    INTO v_skips, v_skipped, v_samples
+    FROM run_skip AS k
+    WHERE k.run_id = p_run
+      AND k.rule = p_rule;
+    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(
+        CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}')
+        ORDER BY x.failed_at, x.`key` SEPARATOR ', '
+    ), ''), ']')
+    INTO v_failures
+    FROM (
+        SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
+        FROM run_failure AS f
+        WHERE f.run_id = p_run
+          AND f.rule = p_rule
+        ORDER BY f.failed_at, f.`key`
+        LIMIT 100
+    ) AS x;
+    SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.rule = p_rule AND a.last_error IS NOT NULL;
+    IF (SELECT k.strategy FROM rule AS k WHERE k.rule = p_rule) IN ('expiry', 'orphan', 'keep-last') THEN
+        SELECT CONCAT(', "passes": [', COALESCE(GROUP_CONCAT(
+            CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}')
+            ORDER BY x.pass SEPARATOR ', '
+        ), ''), ']')
+        INTO v_passes
+        FROM run_pass AS x
+        WHERE x.run_id = p_run
+          AND x.rule = p_rule;
+    END IF;
+    SELECT COALESCE(GROUP_CONCAT(
+        CONCAT(', ', JSON_QUOTE(f.name), ': ', COALESCE(CASE f.figure
+            WHEN 'families' THEN CAST(v_families AS char)
+            WHEN 'table' THEN (SELECT CAST(t.deleted_rows AS char) FROM run_table AS t WHERE t.run_id = p_run AND t.rule = p_rule AND t.table_name = f.of_table)
+            WHEN 'skipped' THEN v_skipped
+            WHEN 'skipped_families' THEN CAST(v_skips AS char)
+            WHEN 'dry_run' THEN p_dry_run
+            WHEN 'artifact_failures' THEN CAST(v_artifact_failures AS char)
+            WHEN 'duration_ms' THEN CAST(p_duration AS char)
+        END, 'null'))
+        ORDER BY f.position SEPARATOR ''
+    ), '')
+    INTO v_fields
+    FROM rule AS k
+    JOIN JSON_TABLE(COALESCE(JSON_EXTRACT(k.document, '$.report_run'), '[]'), '$[*]' COLUMNS (
+        position FOR ORDINALITY, name varchar(64) PATH '$.name', figure varchar(40) PATH '$.figure', of_table varchar(64) PATH '$.table'
+    )) AS f
+    WHERE k.rule = p_rule;
+    SET o_document = CONCAT(
+        '{"rule": ', JSON_QUOTE(p_rule),
+        ', "families": ', v_families,
+        ', "rows": ', v_deleted,
+        ', "batches": ', v_batches,
+        ', "retries": ', v_retries,
+        ', "tables": {', v_tables, '}', v_passes,
+        ', "skipped_families": ', v_skips,
+        ', "skipped": ', v_skipped,
+        ', "skipped_samples": ', v_samples,
+        ', "failures": ', v_failures, v_fields,
+        '}'
+    );
+END;
+--# create procedure run_document
+CREATE PROCEDURE run_document(IN p_run bigint, OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'One run of the ledger as a JSON document; NULL if there is no such run.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_head        longtext;
+    DECLARE v_rules       longtext DEFAULT '';
+    DECLARE v_dry_run     varchar(5);
+    DECLARE v_duration    bigint;
+    DECLARE v_place       int;
+    DECLARE v_rule        varchar(64);
+    DECLARE v_part        longtext;
+    SET SESSION group_concat_max_len = 1048576;
+    SELECT
+        CONCAT(
+            '{"run": ', r.run_id,
+            ', "status": ', COALESCE(JSON_QUOTE(r.status), 'null'),
+            ', "reason": ', COALESCE(JSON_QUOTE(r.reason), 'null'),
+            ', "dry_run": ', IF(r.dry_run, 'true', 'false'),
+            ', "trigger": ', COALESCE(JSON_QUOTE(r.`trigger`), 'null'),
+            ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(r.as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.as_of, '.%f'))), '+00:00"'), 'null'),
+            ', "started_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.started_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.started_at, '.%f'))), '+00:00"'), 'null'),
+            ', "finished_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.finished_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.finished_at, '.%f'))), '+00:00"'), 'null'),
+            ', "duration_ms": ', COALESCE(CAST(ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000) AS CHAR), 'null')
+        ),
+        IF(r.dry_run, 'true', 'false'),
+        ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000)
+    INTO v_head, v_dry_run, v_duration
+    FROM run AS r
+    WHERE r.run_id = p_run;
+    -- What has left the archive is the work of the run, too.
+    IF (SELECT s.archives FROM spec AS s) THEN
+        SET v_head = CONCAT(v_head, ', "archive_pruned": ', (SELECT COALESCE(SUM(u.table_rows), 0) FROM unarchived AS u WHERE u.by_run = p_run));
+    END IF;
+    SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule;
+    WHILE v_place IS NOT NULL DO
+        SELECT k.rule INTO v_rule FROM rule AS k WHERE k.position = v_place;
+        CALL run_document_of(p_run, v_rule, v_dry_run, v_duration, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
+        SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule WHERE k.position > v_place;
+    END WHILE;
+    SET o_document = CONCAT(v_head, ', "rules": ', IF(v_rules = '', 'null', CONCAT('[', v_rules, ']')), '}');
+    SET SESSION group_concat_max_len = v_length;
+END;
+--# create procedure run_result
+CREATE PROCEDURE run_result(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL run_result(1);'
+BEGIN
+    DECLARE v_document longtext;
+    CALL drop_shadows();
+    CALL run_document(p_run, v_document);
+    SELECT v_document AS p_result;
+END;
+
+-- preview: what a run would delete now.
+--# create procedure preview_document
+CREATE PROCEDURE preview_document(IN p_options longtext, OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'What preview() answers, in the caller''s transaction.'
+BEGIN
+    DECLARE v_as_of datetime(6);
+    DECLARE v_rule  longtext;
+    DECLARE v_at    varchar(64);
+    DECLARE v_place int;
+    DECLARE v_several longtext;
+    DECLARE v_rules longtext DEFAULT '';
+    CALL check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
+    CALL check_run_options(p_options, v_as_of);
+    CALL option_of(p_options, 'rule', v_rule);
+    SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule);
+    WHILE v_place IS NOT NULL DO
+        SELECT r.rule INTO v_at FROM rule AS r WHERE r.position = v_place;
+        SET @windrow_options = p_options, @windrow_as_of = v_as_of;
+        CALL perform(v_at, 'preview', '@windrow_options, @windrow_as_of, @windrow_document');
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), @windrow_document);
+        SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule) AND r.position > v_place;
+    END WHILE;
+    -- A row that several rules would take is counted by each of them, and goes once.
+    SELECT GROUP_CONCAT(CONCAT(JSON_QUOTE(m.table_name), ': [', m.rules, ']') ORDER BY m.table_name SEPARATOR ', ')
+    INTO v_several
+    FROM (
+        SELECT k.table_name, GROUP_CONCAT(JSON_QUOTE(k.rule) ORDER BY r.position SEPARATOR ', ') AS rules
+        FROM (SELECT DISTINCT t.table_name, t.rule FROM rule_table AS t) AS k
+        JOIN rule AS r ON r.rule = k.rule
+        GROUP BY k.table_name
+        HAVING COUNT(*) > 1
+    ) AS m;
+    SELECT CONCAT(
+        '{"spec": ', COALESCE(JSON_QUOTE(c.spec), 'null'),
+        ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_as_of, '.%f'))), '+00:00"'), 'null'),
+        ', "armed": ', IF(c.armed, 'true', 'false'),
+        ', "paused": ', IF(c.paused, 'true', 'false'),
+        ', "rules": [', v_rules, ']',
+        COALESCE(CONCAT(', "counted_by_several": {', IF(v_rule IS NULL, v_several, ''), '}'), ''),
+        '}'
+    )
+    INTO o_document
+    FROM control AS c;
+END;
+--# create procedure preview
+CREATE PROCEDURE preview(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: CALL preview(''{"run_families": 100}'');'
+BEGIN
+    DECLARE v_before   longtext;
+    DECLARE v_open     boolean DEFAULT false;
+    DECLARE v_document longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_open THEN
+            ROLLBACK;
+        END IF;
+        CALL unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL settle(v_before);
+    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    CALL preview_document(p_options, v_document);
+    COMMIT;
+    CALL unsettle(v_before);
+    SET v_before = NULL;
+    SELECT v_document AS p_result;
+END;
+
+-- purge_begin: opens the ledger for a purge of named families.
+--# create procedure purge_begin
+CREATE PROCEDURE purge_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Checks the options of purge() and opens the ledger.'
+BEGIN
+    DECLARE v_place    integer DEFAULT 0;
+    DECLARE v_count    integer;
+    DECLARE v_armed    boolean;
+    DECLARE v_paused   boolean;
+    DECLARE v_text     longtext;
+    DECLARE v_armed_on varchar(700);
+    DECLARE v_identity varchar(700);
+    CALL check_options(p_options, '["rule", "key", "dry_run"]');
+    CALL check_rule(p_options, o_rule);
+    SET v_count = IF(COALESCE(JSON_TYPE(JSON_EXTRACT(p_options, '$.key')), '') = 'ARRAY', JSON_LENGTH(p_options, '$.key'), 0);
+    IF v_count = 0 THEN
+        CALL refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');
+    END IF;
+    IF JSON_CONTAINS_PATH(p_options, 'one', '$.dry_run') AND JSON_TYPE(JSON_EXTRACT(p_options, '$.dry_run')) <> 'BOOLEAN' THEN
+        CALL refuse(CONCAT('dry_run is not true or false: ', JSON_EXTRACT(p_options, '$.dry_run')), 'write {"dry_run": true}');
+    END IF;
+    DROP TEMPORARY TABLE IF EXISTS work_key;
+    CREATE TEMPORARY TABLE work_key (
+        position integer NOT NULL AUTO_INCREMENT,
+        named varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        PRIMARY KEY (position),
+        UNIQUE KEY (named)
+    ) ENGINE = InnoDB;
+    WHILE v_place < v_count DO
+        CALL key_of(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')), v_text);
+        CALL check_key(o_rule, v_text);
+        INSERT IGNORE INTO work_key (named) VALUES (v_text);
+        SET v_place = v_place + 1;
+    END WHILE;
+    IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
+        CALL not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
+    END IF;
+    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    INTO v_armed, v_armed_on, v_paused, v_text
+    FROM control AS c;
+    IF v_paused THEN
+        CALL not_ready(v_text, CONCAT('CALL ', DATABASE(), '.resume() first'));
+    END IF;
+    CALL rule_paused(o_rule, v_text);
+    IF v_text IS NOT NULL THEN
+        CALL not_ready(v_text, CONCAT('CALL ', DATABASE(), '.resume_rule() first'));
+    END IF;
+    CALL server_identity(v_identity);
+    IF NOT v_armed OR NOT v_armed_on <=> v_identity THEN
+        CALL not_ready('not armed on this server: nothing is deleted before someone said so', CONCAT('CALL ', DATABASE(), '.arm() first'));
+    END IF;
+    CALL check_catalog();
+    IF (SELECT s.archives FROM spec AS s) THEN
+        CALL check_archive(o_rule);
+    END IF;
+    CALL option_of(p_options, 'dry_run', v_text);
+    INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
+    VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
+    SET o_run = LAST_INSERT_ID();
+    CALL run_open(o_run, o_rule);
+    DO GET_LOCK(CONCAT((SELECT s.run_lock FROM spec AS s), '.', o_run), 0);
+END;
+
+-- purge_end: closes the ledger of a purge.
+--# create procedure purge_end
+CREATE PROCEDURE purge_end(IN p_run bigint, OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'Closes purge p_run; answers run_document() with the refused keys and their reasons.'
+BEGIN
+    DECLARE v_refused   bigint;
+    DECLARE v_cancelled bigint;
+    DECLARE v_failed    bigint;
+    DECLARE v_paused    bigint;
+    DECLARE v_reasons   longtext;
+    SELECT
+        COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)), COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
+        COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason))) ORDER BY k.named SEPARATOR ', '), '')
+    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons
+    FROM work_key AS k;
+    UPDATE run AS r
+    SET r.status = CASE
+            WHEN v_cancelled > 0 THEN 'cancelled'
+            WHEN v_failed > 0 THEN 'failed'
+            WHEN v_paused > 0 THEN 'stopped'
+            ELSE 'done'
+        END,
+        r.reason = CASE
+            WHEN v_cancelled > 0 THEN 'cancelled'
+            WHEN v_paused > 0 THEN 'paused'
+            WHEN v_refused = 0 THEN 'all named families are gone'
+            WHEN v_refused = 1 THEN '1 named family stays'
+            ELSE CONCAT(v_refused, ' named families stay')
+        END,
+        r.finished_at = UTC_TIMESTAMP(6)
+    WHERE r.run_id = p_run
+      AND r.status = 'running'
+      AND r.backend_pid = CONNECTION_ID();
+    CALL run_document(p_run, o_document);
+    SET o_document = CONCAT(LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}}');
+END;

@@ -1,0 +1,267 @@
+-- What commits: run and purge.
+
+-- run: batch after batch, each one a transaction.
+-- SET TRANSACTION holds for the next transaction only, and is refused (1568) while the caller has one open.
+--# create procedure run
+CREATE PROCEDURE run(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger; where there are several workers: worker (each has a run at a time, and they share the families out). Examples: CALL run(''{}''); CALL run(''{"dry_run": true}'');'
+BEGIN
+    DECLARE v_before   longtext;
+    DECLARE v_open     boolean DEFAULT false;
+    DECLARE v_run      bigint;
+    DECLARE v_refused  longtext;
+    DECLARE v_only     longtext;
+    DECLARE v_rule     varchar(64);
+    DECLARE v_place    int;
+    DECLARE v_state    varchar(1000);
+    DECLARE v_reason   varchar(1000);
+    DECLARE v_result   longtext;
+    DECLARE v_rest     double;
+    DECLARE v_slept    integer;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    DECLARE v_ended    boolean DEFAULT true;
+    DECLARE v_last     bigint;
+    DECLARE v_lock     varchar(80);
+    DECLARE v_workers  int;
+    DECLARE v_archives boolean;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back: work tables.
+        GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
+                v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+            SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
+        END IF;
+        closing: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+            END;
+            IF v_open THEN
+                ROLLBACK;
+            END IF;
+            IF v_run IS NOT NULL THEN
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
+                COMMIT;
+            END IF;
+        END closing;
+        DO RELEASE_LOCK(v_lock);
+        CALL unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL settle(v_before);
+    SELECT s.run_lock, s.workers, s.archives INTO v_lock, v_workers, v_archives FROM spec AS s;
+    IF v_workers > 1 AND JSON_VALID(p_options) THEN
+        IF JSON_TYPE(JSON_EXTRACT(p_options, '$.worker')) = 'INTEGER' THEN
+            SET v_lock = LEFT(CONCAT(v_lock, IF(JSON_VALUE(p_options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(p_options, '$.worker') + 0), '')), 64);
+        END IF;
+    END IF;
+    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
+    SET v_number = 0;
+    REPEAT
+        opening: BEGIN
+            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+            BEGIN
+                ROLLBACK;
+                DO RELEASE_LOCK(v_lock);
+                SET v_run = NULL, v_refused = 'another run is starting', v_number = v_number + 1;
+            END;
+            SET v_refused = NULL;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            SET v_open = true;
+            START TRANSACTION;
+            CALL run_begin(p_options, v_run, v_refused);
+            COMMIT;
+            SET v_number = 5;
+        END opening;
+    UNTIL v_number >= 5 END REPEAT;
+    IF v_run IS NOT NULL THEN
+        CALL option_of(p_options, 'rule', v_only);
+        SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_only, r.rule);
+        WHILE v_place IS NOT NULL AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') DO
+            SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_place;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL perform(v_rule, 'open', '');
+            COMMIT;
+            REPEAT
+                CALL pace(v_run, v_rule, v_rest, v_state);
+                IF v_rest > 0 THEN
+                    -- An assignment, so that a cancel ends the run and not only the sleep.
+                    SET v_slept = SLEEP(v_rest);
+                    SET v_state = 'again';
+                ELSEIF v_state IS NULL THEN
+                    SET @windrow_run = v_run;
+                    CALL perform(v_rule, 'step', '@windrow_run, @windrow_state');
+                    SET v_state = @windrow_state;
+                END IF;
+            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            IF v_workers > 1 THEN
+                CALL sweep_leave(v_run, v_rule, v_state, v_ended);
+            END IF;
+            SET @windrow_run = v_run, @windrow_state = IF(v_ended, v_state, NULL);
+            CALL perform(v_rule, 'finish', '@windrow_run, @windrow_state');
+            CALL perform(v_rule, 'close', '');
+            COMMIT;
+            -- The reason of the run is the worst of its rules.
+            SET v_reason = CASE
+                WHEN v_reason IS NULL OR v_state LIKE 'error %' THEN v_state
+                WHEN v_reason LIKE 'error %' THEN v_reason
+                WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
+                ELSE v_reason
+            END;
+            SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_only, r.rule) AND r.position > v_place;
+        END WHILE;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL run_end(v_run, v_reason);
+        SET v_last = v_run;
+        IF v_workers > 1 THEN
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            -- The last one of a sweep does what is to be done once.
+            CALL sweep_end(v_run, v_last);
+        END IF;
+        IF v_archives THEN
+            COMMIT;
+            IF v_last IS NOT NULL THEN
+                CALL archive_prune(v_run);
+            END IF;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL run_document(v_run, v_result);
+        COMMIT;
+        IF v_reason <> 'cancelled' AND v_last IS NOT NULL THEN
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL count_backlog(v_last);
+            COMMIT;
+        END IF;
+        DO RELEASE_LOCK(v_lock);
+    ELSE
+        SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');
+    END IF;
+    CALL unsettle(v_before);
+    SET v_before = NULL;
+    IF v_reason = 'cancelled' THEN
+        SET v_run = NULL;
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the run was cancelled; what it committed stays';
+    END IF;
+    SELECT v_result AS p_result;
+END;
+
+-- purge: named families, now.
+--# create procedure purge
+CREATE PROCEDURE `purge`(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL purge(''{"key": [17]}'');'
+BEGIN
+    DECLARE v_before   longtext;
+    DECLARE v_open     boolean DEFAULT false;
+    DECLARE v_run      bigint;
+    DECLARE v_rule     varchar(64);
+    DECLARE v_key      varchar(700);
+    DECLARE v_reason   varchar(32);
+    DECLARE v_result   longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    DECLARE v_lock     varchar(64);
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+        -- back: work tables.
+        GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+        REPEAT
+            GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
+                v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+            SET v_number = v_number - 1;
+        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+        IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+            SET v_errno = 1317, v_sqlstate = '70100';
+        END IF;
+        -- A deadlock with another node of a cluster may show at COMMIT only.
+        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+            SET v_errno = 1213, v_sqlstate = '40001';
+        END IF;
+        closing: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+            END;
+            IF v_open THEN
+                ROLLBACK;
+            END IF;
+            IF v_run IS NOT NULL THEN
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL run_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
+                COMMIT;
+            END IF;
+        END closing;
+        DO RELEASE_LOCK(CONCAT(v_lock, '.', COALESCE(v_run, 0)));
+        CALL unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL settle(v_before);
+    SELECT s.run_lock INTO v_lock FROM spec AS s;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    CALL purge_begin(p_options, v_run, v_rule);
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    CALL perform(v_rule, 'open', '');
+    SELECT MIN(k.named) INTO v_key FROM work_key AS k;
+    COMMIT;
+    WHILE v_key IS NOT NULL DO
+        SET v_reason = NULL;
+        SET @windrow_run = v_run, @windrow_key = v_key;
+        CALL perform(v_rule, 'purge', '@windrow_run, @windrow_key, @windrow_reason');
+        SET v_reason = @windrow_reason;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        UPDATE work_key AS k SET k.reason = v_reason WHERE k.named = v_key;
+        IF v_reason IN ('CANCELLED', 'PAUSED') THEN
+            SET v_key = NULL;
+        ELSE
+            SELECT MIN(k.named) INTO v_key FROM work_key AS k WHERE k.named > v_key;
+        END IF;
+        COMMIT;
+    END WHILE;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    CALL purge_end(v_run, v_result);
+    CALL perform(v_rule, 'close', '');
+    DROP TEMPORARY TABLE IF EXISTS work_key;
+    COMMIT;
+    DO RELEASE_LOCK(CONCAT(v_lock, '.', v_run));
+    CALL unsettle(v_before);
+    SET v_before = NULL;
+    IF v_reason = 'CANCELLED' THEN
+        SET v_run = NULL;
+        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the purge was cancelled; what it committed stays';
+    END IF;
+    SELECT v_result AS p_result;
+END;

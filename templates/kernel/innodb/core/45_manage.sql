@@ -1,0 +1,528 @@
+-- run_scheduled: what the event calls. An error before the run was opened would only reach the error log of the server:
+-- here it reaches the ledger. The same refusal again and again is one row, with the time of the last one.
+--# create procedure run_scheduled
+CREATE PROCEDURE run_scheduled(IN p_worker int)
+SQL SECURITY DEFINER
+COMMENT 'One scheduled run, of a worker where there are several; an error is recorded in table run. The event calls it.'
+BEGIN
+    DECLARE v_started datetime(6) DEFAULT UTC_TIMESTAMP(6);
+    DECLARE v_errno int;
+    DECLARE v_sqlstate char(5);
+    DECLARE v_message text;
+    DECLARE v_last bigint;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        GET DIAGNOSTICS CONDITION 1 v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+        ROLLBACK;
+        SET v_message = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+        IF NOT EXISTS (SELECT 1 FROM run AS r WHERE r.backend_pid = CONNECTION_ID() AND r.started_at >= v_started) THEN
+            SELECT MAX(r.run_id) INTO v_last FROM run AS r;
+            UPDATE run AS r
+            SET r.finished_at = UTC_TIMESTAMP(6)
+            WHERE r.run_id = v_last
+              AND r.`trigger` = 'SCHEDULED'
+              AND r.status = 'failed'
+              AND r.reason = v_message;
+            IF ROW_COUNT() = 0 THEN
+                INSERT INTO run (`trigger`, dry_run, options, as_of, status, reason, backend_pid, started_at, finished_at)
+                VALUES ('SCHEDULED', false, '{"trigger": "SCHEDULED"}', v_started, 'failed', v_message, CONNECTION_ID(), v_started, UTC_TIMESTAMP(6));
+            END IF;
+        END IF;
+        COMMIT;
+    END;
+    -- A replica gets the deletions of its source.
+    IF CAST(@@GLOBAL.read_only AS char) IN ('0', 'OFF') THEN
+        CALL run(CONCAT('{"trigger": "SCHEDULED"', COALESCE(CONCAT(', "worker": ', p_worker), ''), '}'));
+    END IF;
+END;
+
+-- Whoever calls may have set the clock of his session: what is written below bears the time of the server.
+-- Every UPDATE and DELETE names a key, so that it works under sql_safe_updates.
+
+-- pause, resume: the kill switch. A running purge obeys before its next batch.
+--# create procedure pause
+CREATE PROCEDURE pause(IN p_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL pause(''month-end closing'');'
+BEGIN
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    UPDATE control AS c
+    SET c.paused = true,
+        c.paused_by = USER(),
+        c.paused_at = UTC_TIMESTAMP(6),
+        c.paused_reason = LEFT(p_reason, 10000)
+    WHERE c.only_row = true;
+END;
+--# create procedure resume
+CREATE PROCEDURE resume()
+SQL SECURITY DEFINER
+COMMENT 'Allows runs again after pause(). Example: CALL resume();'
+BEGIN
+    CALL drop_shadows();
+    UPDATE control AS c
+    SET c.paused = false,
+        c.paused_by = NULL,
+        c.paused_at = NULL,
+        c.paused_reason = NULL
+    WHERE c.only_row = true;
+END;
+
+-- orphans: rows whose parent is not there, by edge.
+--# create procedure orphans
+CREATE PROCEDURE orphans()
+SQL SECURITY DEFINER
+COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL orphans();'
+BEGIN
+    CALL drop_shadows();
+    CALL count_orphans();
+    SELECT o.edge, o.orphans FROM work_orphan AS o ORDER BY o.edge;
+    DROP TEMPORARY TABLE work_orphan;
+END;
+
+-- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+--# create procedure arm
+CREATE PROCEDURE arm()
+SQL SECURITY DEFINER
+COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL arm();'
+BEGIN
+    CALL arm_with('{}');
+END;
+--# create procedure arm_with
+CREATE PROCEDURE arm_with(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Example: CALL arm_with(''{"until": "restart"}'');'
+BEGIN
+    DECLARE v_until longtext;
+    DECLARE v_identity varchar(700);
+    DECLARE v_orphans longtext;
+    DECLARE v_stranger longtext;
+    DECLARE v_others  bigint;
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    CALL stranger(v_stranger);
+    IF v_stranger IS NOT NULL THEN
+        CALL not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+    CALL check_options(p_options, '["until"]');
+    CALL option_of(p_options, 'until', v_until);
+    IF v_until <> 'restart' THEN
+        CALL refuse(CONCAT('until is not "restart": ', QUOTE(v_until)), 'leave it out, or write {"until": "restart"}');
+    END IF;
+    UPDATE control AS c
+    SET c.server_identity = IF(v_until IS NULL, NULL, ' started at ')
+    WHERE c.only_row = true;
+    CALL server_identity(v_identity);
+    CALL count_orphans();
+    SELECT COALESCE(JSON_OBJECTAGG(o.edge, o.orphans), '{}') INTO v_orphans FROM work_orphan AS o;
+    DROP TEMPORARY TABLE work_orphan;
+    UPDATE control AS c
+    SET c.armed = true,
+        c.armed_by = USER(),
+        c.armed_at = UTC_TIMESTAMP(6),
+        c.armed_rules = (SELECT JSON_EXTRACT(s.document, '$.rules') FROM spec AS s),
+        c.server_identity = v_identity,
+        c.orphans_at_arm = v_orphans
+    WHERE c.only_row = true;
+    -- The tables are taken as they are now.
+    CALL note_catalog(0);
+    -- What runs on another server of a cluster ends before its next batch: only this one is armed.
+    SELECT COUNT(*) INTO v_others FROM run AS r WHERE r.status = 'running' AND r.node <> v_identity;
+    IF v_others > 0 THEN
+        UPDATE run AS r
+        SET r.status = 'cancelled',
+            r.reason = 'another server was armed; what it committed stays',
+            r.finished_at = UTC_TIMESTAMP(6)
+        WHERE r.run_id > 0
+          AND r.status = 'running'
+          AND r.node <> v_identity;
+    END IF;
+    -- What refused on other servers, or here, is over.
+    DELETE FROM refusal WHERE server > '';
+END;
+
+-- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row
+-- is committed before the wait; in a transaction of the caller the latch is kept until it ends. Either way no batch is under
+-- way, when the call returns, that did not see what was written.
+
+-- policy_document, hold_document: one row as a document.
+--# create procedure policy_document
+CREATE PROCEDURE policy_document(IN p_rule varchar(64), IN p_scope varchar(255), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'One policy as a JSON document; NULL if there is none.'
+BEGIN
+    SET o_document = (
+        SELECT CONCAT(
+            '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
+            ', "scope": ', COALESCE(JSON_QUOTE(p.scope), 'null'),
+            ', "enabled": ', IF(p.enabled, 'true', 'false'),
+            ', "retention_seconds": ', COALESCE(CAST(p.retention_seconds AS CHAR), 'null'),
+            ', "artifacts": ', IF(p.artifacts, 'true', 'false'),
+            ', "note": ', COALESCE(JSON_QUOTE(p.note), 'null'),
+            ', "changed_by": ', COALESCE(JSON_QUOTE(p.changed_by), 'null'),
+            ', "changed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.changed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.changed_at, '.%f'))), '+00:00"'), 'null'), '}'
+        )
+        FROM policy AS p
+        WHERE p.rule = p_rule
+          AND p.scope = p_scope
+    );
+END;
+--# create procedure hold_document
+CREATE PROCEDURE hold_document(IN p_rule varchar(64), IN p_key varchar(700), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'One hold as a JSON document; NULL if there is none.'
+BEGIN
+    SET o_document = (
+        SELECT CONCAT(
+            '{"rule": ', COALESCE(JSON_QUOTE(h.rule), 'null'),
+            ', "key": ', COALESCE(JSON_QUOTE(h.`key`), 'null'),
+            ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
+            ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
+            ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
+            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
+            ', "absent": ', IF(h.absent, 'true', 'false'), '}'
+        )
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND h.`key` = p_key
+    );
+END;
+
+-- set_policy, drop_policy: who is cleaned, and after how long.
+--# create procedure set_policy
+CREATE PROCEDURE set_policy(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL set_policy(''{"scope": "42", "retention": "30d"}'');'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_scope longtext;
+    DECLARE v_text longtext;
+    DECLARE v_retention bigint;
+    DECLARE v_default bigint;
+    DECLARE v_minimum bigint;
+    DECLARE v_enabled boolean;
+    DECLARE v_artifacts boolean;
+    DECLARE v_note longtext;
+    DECLARE v_latch boolean;
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    CALL check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
+    CALL check_rule(p_options, v_rule);
+    CALL option_of(p_options, 'scope', v_scope);
+    CALL check_scope(v_rule, v_scope);
+    CALL option_of(p_options, 'retention', v_text);
+    CALL seconds(v_text, v_retention);
+    CALL flag_of(p_options, 'enabled', v_enabled);
+    CALL flag_of(p_options, 'artifacts', v_artifacts);
+    CALL option_of(p_options, 'note', v_note);
+    SELECT r.retention, r.minimum INTO v_default, v_minimum FROM rule AS r WHERE r.rule = v_rule;
+    SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM policy AS p WHERE p.rule = v_rule AND p.scope = v_scope), v_default);
+    IF v_retention IS NULL THEN
+        CALL refuse(CONCAT('rule ', v_rule, ' has no default retention'), 'name one: {"retention": "30d"}');
+    END IF;
+    IF v_retention < v_minimum THEN
+        CALL refuse(
+            CONCAT('a retention of ', COALESCE(v_text, CONCAT(v_retention, 's')), ' is under the minimum of rule ', v_rule),
+            CONCAT('it is ', ROUND(v_minimum / 86400, 2), ' days')
+        );
+    END IF;
+    INSERT INTO policy (rule, scope, enabled, retention_seconds, artifacts, note, changed_by, changed_at)
+    VALUES (v_rule, v_scope, COALESCE(v_enabled, true), v_retention, COALESCE(v_artifacts, true), v_note, USER(), UTC_TIMESTAMP(6))
+    ON DUPLICATE KEY UPDATE
+        enabled = COALESCE(v_enabled, enabled),
+        retention_seconds = v_retention,
+        artifacts = COALESCE(v_artifacts, artifacts),
+        note = COALESCE(v_note, note),
+        changed_by = USER(),
+        changed_at = UTC_TIMESTAMP(6);
+    SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+    CALL policy_document(v_rule, v_scope, v_text);
+    SELECT v_text AS p_result;
+END;
+--# create procedure drop_policy
+CREATE PROCEDURE drop_policy(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Drops one policy and answers it. Waits for a running batch. Example: CALL drop_policy(''{"scope": "42"}'');'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_scope longtext;
+    DECLARE v_document longtext;
+    DECLARE v_latch boolean;
+    CALL drop_shadows();
+    CALL check_options(p_options, '["rule", "scope"]');
+    CALL check_rule(p_options, v_rule);
+    CALL option_of(p_options, 'scope', v_scope);
+    CALL policy_document(v_rule, LEFT(v_scope, 255), v_document);
+    IF v_document IS NULL THEN
+        CALL refuse(CONCAT('no policy for scope ', QUOTE(v_scope), ' of rule ', v_rule), CONCAT('the policies are in table ', DATABASE(), '.policy'));
+    END IF;
+    DELETE FROM policy WHERE rule = v_rule AND scope = v_scope;
+    SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+    SELECT v_document AS p_result;
+END;
+
+-- row_of_key: the row that a hold names. The key becomes a value of the column, so that each spelling which that reads finds
+-- the row, and by its index: no other row is locked.
+--# create procedure row_of_key
+CREATE PROCEDURE row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now.'
+BEGIN
+    DECLARE v_root  varchar(64);
+    DECLARE v_parts int;
+    DECLARE v_form  longtext;
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    SET @windrow_key = p_key, @windrow_as_read = NULL, @windrow_found = NULL;
+    CALL perform(p_rule, 'row', '@windrow_key, @windrow_as_read, @windrow_found');
+    SET o_key = @windrow_as_read, o_found = COALESCE(@windrow_found, false);
+    IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
+        SET SESSION group_concat_max_len = 65536;
+        SELECT r.root, JSON_LENGTH(r.document, '$.key'), GROUP_CONCAT(CONCAT(r.root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1)) ORDER BY c.position SEPARATOR ', ')
+        INTO v_root, v_parts, v_form
+        FROM rule AS r
+        JOIN JSON_TABLE(r.document, '$.key[*]' COLUMNS (position FOR ORDINALITY, part varchar(100) PATH '$')) AS c
+        WHERE r.rule = p_rule
+        GROUP BY r.rule;
+        SET SESSION group_concat_max_len = v_length;
+        CALL refuse(
+            CONCAT('not a key of ', v_root, ': ', QUOTE(p_key)),
+            CONCAT('a key is a ', IF(v_parts > 1, 'JSON array of', 'value of'), ' ', v_form)
+        );
+    END IF;
+END;
+
+-- set_hold, release_hold: families that must stay.
+--# create procedure set_hold
+CREATE PROCEDURE set_hold(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: CALL set_hold(''{"key": 17, "reason": "audit 2026"}'');'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_key longtext;
+    DECLARE v_reason longtext;
+    DECLARE v_text longtext;
+    DECLARE v_until datetime(6);
+    DECLARE v_again longtext;
+    DECLARE v_absent_too boolean;
+    DECLARE v_found boolean;
+    DECLARE v_latch boolean;
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    CALL check_options(p_options, '["rule", "key", "reason", "until", "even_if_absent"]');
+    CALL check_rule(p_options, v_rule);
+    CALL option_of(p_options, 'reason', v_reason);
+    IF COALESCE(TRIM(v_reason), '') = '' THEN
+        CALL refuse('a hold needs a reason', 'say who wants it kept and why: {"key": 17, "reason": "audit 2026"}');
+    END IF;
+    CALL option_of(p_options, 'until', v_text);
+    CALL instant_of(v_text, v_until);
+    IF v_text IS NOT NULL AND v_until IS NULL THEN
+        CALL refuse(CONCAT('until is not an instant: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
+    END IF;
+    IF v_until <= UTC_TIMESTAMP(6) THEN
+        CALL refuse(CONCAT('until has passed: ', QUOTE(v_text)), 'such a hold keeps nothing: name a later instant, or none');
+    END IF;
+    CALL flag_of(p_options, 'even_if_absent', v_absent_too);
+    CALL key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
+    CALL row_of_key(v_rule, v_text, v_key, v_found);
+    IF v_found OR v_absent_too THEN
+        INSERT INTO hold (rule, `key`, reason, until, placed_by, placed_at, absent)
+        VALUES (v_rule, v_key, v_reason, v_until, USER(), UTC_TIMESTAMP(6), NOT v_found)
+        ON DUPLICATE KEY UPDATE
+            reason = v_reason,
+            until = v_until,
+            placed_by = USER(),
+            placed_at = UTC_TIMESTAMP(6),
+            absent = NOT v_found;
+        SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+        -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
+        CALL row_of_key(v_rule, v_text, v_again, v_found);
+        IF v_found OR v_absent_too THEN
+            UPDATE hold SET absent = NOT v_found WHERE rule = v_rule AND `key` = v_key;
+        ELSE
+            DELETE FROM hold WHERE rule = v_rule AND `key` = v_key;
+        END IF;
+    END IF;
+    IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
+        CALL refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)), 'with {"even_if_absent": true} the hold is stored all the same');
+    END IF;
+    CALL hold_document(v_rule, v_key, v_text);
+    SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
+END;
+--# create procedure release_hold
+CREATE PROCEDURE release_hold(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Releases a hold and answers it. Example: CALL release_hold(''{"key": 17}'');'
+BEGIN
+    DECLARE v_rule varchar(64);
+    DECLARE v_key longtext;
+    DECLARE v_text longtext;
+    DECLARE v_found boolean;
+    DECLARE v_document longtext;
+    CALL drop_shadows();
+    CALL check_options(p_options, '["rule", "key"]');
+    CALL check_rule(p_options, v_rule);
+    CALL key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
+    SET v_key = v_text;
+    CALL hold_document(v_rule, LEFT(v_key, 700), v_document);
+    IF v_document IS NULL THEN
+        CALL row_of_key(v_rule, v_text, v_key, v_found);
+        CALL hold_document(v_rule, v_key, v_document);
+    END IF;
+    IF v_document IS NULL THEN
+        CALL refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), CONCAT('the holds are in table ', DATABASE(), '.hold'));
+    END IF;
+    DELETE FROM hold WHERE rule = v_rule AND `key` = v_key;
+    SELECT v_document AS p_result;
+END;
+
+-- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
+--# create procedure set_windows
+CREATE PROCEDURE set_windows(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL set_windows(''{"windows": "never"}'');'
+BEGIN
+    DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
+    DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
+    DECLARE v_count   bigint;
+    DECLARE v_index   bigint DEFAULT 0;
+    DECLARE v_window  longtext;
+    DECLARE v_list    longtext;
+    DECLARE v_range   longtext;
+    DECLARE v_times   longtext;
+    DECLARE v_zone    longtext;
+    DECLARE v_day     integer;
+    DECLARE v_last    integer;
+    DECLARE v_chosen  varchar(7);
+    DECLARE v_document longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        ROLLBACK;
+        RESIGNAL;
+    END;
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    CALL check_options(p_options, '["windows"]');
+    IF JSON_TYPE(v_windows) = 'STRING' THEN
+        SET v_windows = CONCAT('[', v_windows, ']');
+    ELSEIF JSON_TYPE(v_windows) = 'NULL' THEN
+        SET v_windows = '[]';
+    ELSEIF COALESCE(JSON_TYPE(v_windows), '') <> 'ARRAY' OR JSON_LENGTH(v_windows) = 0 THEN
+        CALL refuse('the option windows is neither a text nor a list of texts', v_help);
+    END IF;
+    SET v_count = JSON_LENGTH(v_windows);
+    START TRANSACTION;
+    DELETE FROM run_window WHERE position > 0;
+    WHILE v_index < v_count DO
+        IF JSON_TYPE(JSON_EXTRACT(v_windows, CONCAT('$[', v_index, ']'))) <> 'STRING' THEN
+            CALL refuse('the option windows is neither a text nor a list of texts', v_help);
+        END IF;
+        SET v_window = JSON_UNQUOTE(JSON_EXTRACT(v_windows, CONCAT('$[', v_index, ']')));
+        SET v_index = v_index + 1;
+        IF v_window IN ('always', 'never') AND v_count > 1 THEN
+            CALL refuse('"always" and "never" stand alone', v_help);
+        END IF;
+        SET v_list = '', v_times = '00:00-00:00', v_zone = 'UTC', v_chosen = '0000000';
+        IF v_window = 'always' THEN
+            SET v_list = 'mon-sun';
+        ELSEIF v_window <> 'never' THEN
+            IF CHAR_LENGTH(v_window) > 255 OR v_window NOT REGEXP '^[a-z]{3}[a-z,-]* ([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( [^ ]+)?\\z' THEN
+                CALL refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
+            END IF;
+            SET v_list = SUBSTRING_INDEX(v_window, ' ', 1),
+                v_times = SUBSTRING_INDEX(SUBSTRING_INDEX(v_window, ' ', 2), ' ', -1);
+            IF CHAR_LENGTH(v_window) > CHAR_LENGTH(v_list) + 1 + CHAR_LENGTH(v_times) THEN
+                SET v_zone = SUBSTRING_INDEX(v_window, ' ', -1);
+            END IF;
+            IF v_list = 'daily' THEN
+                SET v_list = 'mon-sun';
+            END IF;
+        END IF;
+        WHILE v_list <> '' DO
+            SET v_range = SUBSTRING_INDEX(v_list, ',', 1);
+            SET v_list = SUBSTRING(v_list, CHAR_LENGTH(v_range) + 2);
+            SET v_day = FIELD(LEFT(v_range, 3), 'mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'),
+                v_last = FIELD(RIGHT(v_range, 3), 'mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun');
+            IF v_range NOT REGEXP '^[a-z]{3}(-[a-z]{3})?\\z' OR v_day = 0 OR v_last = 0 OR SUBSTRING_INDEX(v_window, ' ', 1) LIKE '%,' THEN
+                CALL refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
+            END IF;
+            SET v_chosen = INSERT(v_chosen, v_day, 1, v_day);
+            WHILE v_day <> v_last DO
+                SET v_day = v_day MOD 7 + 1;
+                SET v_chosen = INSERT(v_chosen, v_day, 1, v_day);
+            END WHILE;
+        END WHILE;
+        IF CHAR_LENGTH(v_zone) > 64 OR CONVERT_TZ('2026-01-01 00:00:00', '+00:00', IF(v_zone = 'UTC', '+00:00', v_zone)) IS NULL THEN
+            CALL refuse(CONCAT('the server does not know the time zone ', QUOTE(LEFT(v_zone, 64))), CONCAT('zones are loaded with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
+        END IF;
+        INSERT INTO run_window (position, written, days, begins, ends, zone, changed_by, changed_at)
+        VALUES (
+            v_index, v_window,
+            REPLACE(v_chosen, '0', ''),
+            CAST(SUBSTRING_INDEX(v_times, '-', 1) AS time), CAST(SUBSTRING_INDEX(v_times, '-', -1) AS time), v_zone, USER(), UTC_TIMESTAMP(6)
+        );
+    END WHILE;
+    SELECT CONCAT('{"windows": [', GROUP_CONCAT(JSON_QUOTE(h.written) ORDER BY h.position SEPARATOR ', '), ']}') INTO v_document FROM open_hours AS h;
+    COMMIT;
+    SELECT v_document AS p_result;
+END;
+
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+--# create procedure claim_artifacts
+CREATE PROCEDURE claim_artifacts(IN p_limit int)
+SQL SECURITY DEFINER
+COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes.'
+BEGIN
+    DECLARE v_claim char(36) DEFAULT UUID();
+    DECLARE v_now datetime(6);
+    CALL drop_shadows();
+    SET SESSION timestamp = DEFAULT;
+    SET v_now = UTC_TIMESTAMP(6);
+    UPDATE artifact
+    SET next_attempt_at = v_now + INTERVAL CAST(POW(2, LEAST(attempts, 9)) AS signed) MINUTE,
+        attempts = attempts + 1,
+        claim = v_claim
+    WHERE NOT given_up
+      AND next_attempt_at <= v_now
+    ORDER BY artifact_id
+    LIMIT p_limit;
+    SELECT a.artifact_id, a.host, a.path
+    FROM artifact AS a
+    WHERE a.claim = v_claim
+    ORDER BY a.artifact_id;
+END;
+--# create procedure named_artifacts
+CREATE PROCEDURE named_artifacts(IN p_artifacts longtext)
+SQL SECURITY DEFINER
+COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end.'
+BEGIN
+    CALL drop_shadows();
+    CALL artifacts_named(p_artifacts);
+END;
+--# create procedure finish_artifact
+CREATE PROCEDURE finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
+SQL SECURITY DEFINER
+COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up.'
+BEGIN
+    CALL drop_shadows();
+    IF p_error IS NULL THEN
+        DELETE FROM artifact WHERE artifact_id = p_artifact_id;
+    ELSE
+        UPDATE artifact AS a
+        SET a.last_error = LEFT(p_error, 1000),
+            a.given_up = a.attempts >= 10
+        WHERE a.artifact_id = p_artifact_id;
+    END IF;
+END;
+
+-- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
+--# create procedure record_forced_install
+CREATE PROCEDURE record_forced_install(IN p_findings longtext)
+SQL SECURITY DEFINER
+COMMENT 'Notes the findings of the check that an installation overruled; NULL clears the note.'
+BEGIN
+    SET SESSION timestamp = DEFAULT;
+    UPDATE control AS c
+    SET c.forced_install = CONCAT('{"by": ', COALESCE(JSON_QUOTE(USER()), 'null'), ', "at": ', COALESCE(CONCAT('"', DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(UTC_TIMESTAMP(6), '.%f'))), '+00:00"'), 'null'), ', "findings": ', p_findings, '}')
+    WHERE c.only_row = true;
+END;

@@ -1,0 +1,426 @@
+-- verify: is everything as it should be?
+--# create procedure verify
+CREATE PROCEDURE verify(IN p_options longtext)
+SQL SECURITY DEFINER
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL verify(''{}'');'
+BEGIN
+    DECLARE v_preview longtext;
+    DECLARE v_error text;
+    DECLARE v_place int DEFAULT 0;
+    DECLARE v_at int;
+    DECLARE v_rule varchar(64);
+    DECLARE v_skipped longtext;
+    DECLARE v_reasons longtext;
+    DECLARE v_reason varchar(64);
+    DECLARE v_count bigint;
+    DECLARE v_identity varchar(700);
+    DECLARE v_checks longtext;
+    DECLARE v_clean boolean;
+    DECLARE v_before longtext;
+    DECLARE v_open boolean DEFAULT false;
+    DECLARE v_hours boolean;
+    DECLARE v_starts boolean DEFAULT false;
+    DECLARE v_minute datetime;
+    DECLARE v_until datetime;
+    DECLARE v_owner varchar(80);
+    DECLARE v_schema varchar(64);
+    DECLARE v_zone varchar(64);
+    DECLARE v_schedule longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        IF v_open THEN
+            ROLLBACK;
+        END IF;
+        CALL unsettle(v_before);
+        RESIGNAL;
+    END;
+    CALL check_options(p_options, '[]');
+    CALL settle(v_before);
+    SELECT s.owner, s.schema_name, JSON_VALUE(s.document, '$.named_zone'), JSON_VALUE(s.document, '$.schedule')
+    INTO v_owner, v_schema, v_zone, v_schedule
+    FROM spec AS s;
+    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    SET v_open = true;
+    START TRANSACTION;
+    -- A routine that was dropped or broken by hand is a finding, not the end of the report.
+    BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            GET DIAGNOSTICS CONDITION 1 v_error = MESSAGE_TEXT;
+        CALL preview_document('{}', v_preview);
+    END;
+    CALL server_identity(v_identity);
+    CALL count_orphans();
+    DROP TEMPORARY TABLE IF EXISTS work_check;
+    CREATE TEMPORARY TABLE work_check (
+        position   int NOT NULL,
+        check_name varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        object     varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        severity   varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        count      bigint NOT NULL DEFAULT 1,
+        detail     text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
+
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'orphans', n.edge,
+        CASE WHEN n.orphans = 0 THEN 'ok' WHEN n.orphans <= COALESCE(n.known, 0) THEN 'notice' ELSE 'violation' END,
+        n.orphans,
+        CASE
+            WHEN n.orphans = 0 THEN 'every row has its parent'
+            WHEN n.orphans_at_arm IS NULL THEN 'rows without a parent; arm() notes those that were there before'
+            ELSE CONCAT('rows without a parent; ', COALESCE(n.known, 0), ' were there when windrow was armed')
+        END
+    FROM (
+        SELECT o.edge, o.orphans, c.orphans_at_arm, CAST(JSON_UNQUOTE(JSON_EXTRACT(c.orphans_at_arm, CONCAT('$.', JSON_QUOTE(o.edge)))) AS signed) AS known
+        FROM work_orphan AS o
+        CROSS JOIN control AS c
+    ) AS n;
+    DROP TEMPORARY TABLE work_orphan;
+
+    -- What is odd in the rows of a rule, where its strategy knows of such a thing.
+    SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last');
+    WHILE v_at IS NOT NULL DO
+        SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_at;
+        CALL perform(v_rule, 'checks', '');
+        SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last') AND r.position > v_at;
+    END WHILE;
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 2, 'preview', c.spec, 'violation', CONCAT('preview() fails: ', v_error)
+    FROM control AS c
+    WHERE v_error IS NOT NULL;
+    WHILE v_place < COALESCE(JSON_LENGTH(v_preview, '$.rules'), 0) DO
+        SET v_rule = JSON_UNQUOTE(JSON_EXTRACT(v_preview, CONCAT('$.rules[', v_place, '].rule')));
+        SET v_count = JSON_EXTRACT(v_preview, CONCAT('$.rules[', v_place, '].families'));
+        INSERT INTO work_check (position, check_name, object, severity, count, detail)
+        VALUES (2, 'due', v_rule, IF(v_count = 0, 'ok', 'notice'), v_count, 'families that a run would delete now');
+        SET v_skipped = JSON_EXTRACT(v_preview, CONCAT('$.rules[', v_place, '].skipped'));
+        SET v_reasons = JSON_KEYS(v_skipped);
+        SET v_at = 0;
+        WHILE v_at < JSON_LENGTH(v_reasons) DO
+            SET v_reason = JSON_UNQUOTE(JSON_EXTRACT(v_reasons, CONCAT('$[', v_at, ']')));
+            SET v_count = JSON_EXTRACT(v_skipped, CONCAT('$.', v_reason));
+            INSERT INTO work_check (position, check_name, object, severity, count, detail)
+            VALUES (3, 'undeletable', CONCAT(v_rule, ' ', v_reason), 'notice', v_count, 'families whose root is due but that stay');
+            SET v_at = v_at + 1;
+        END WHILE;
+        SET v_place = v_place + 1;
+    END WHILE;
+
+    -- A client may have sent a body without its comments, or with other spaces: neither counts.
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        4, 'routine', n.name,
+        CASE WHEN NOT n.found OR NOT n.owned THEN 'violation' WHEN NOT n.readable THEN 'notice' WHEN n.body_known THEN 'ok' ELSE 'violation' END,
+        CASE
+            WHEN NOT n.found THEN 'missing; run windrow install'
+            WHEN NOT n.readable AND n.owned THEN CONCAT('its body cannot be read by the owner role', /*M! ', which needs SELECT on mysql.proc', */ '')
+            WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
+            WHEN n.body_known THEN 'as generated'
+            ELSE 'edited by hand; windrow install puts it back'
+        END
+    FROM (
+        SELECT
+            w.routine AS name,
+            r.definer,
+            r.routine_name IS NOT NULL AS found,
+            r.routine_definition IS NOT NULL AS readable,
+            COALESCE(r.definer IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')), false) AS owned,
+            COALESCE(
+                r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                    AND r.security_type = 'DEFINER'
+                    AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+                false
+            ) AS body_known
+        FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS w
+        LEFT JOIN information_schema.routines AS r
+            ON r.routine_schema = DATABASE()
+            AND r.routine_type = 'PROCEDURE'
+            AND r.routine_name = w.routine
+    ) AS n;
+    -- What is not as generated and is no body, as far as the owner role sees it.
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT CONCAT('table ', t.table_schema, '.', t.table_name) AS object, CONCAT('has the engine ', t.engine) AS problem, 'ALTER TABLE ... ENGINE = InnoDB' AS remedy
+        FROM information_schema.tables AS t
+        WHERE t.table_schema = DATABASE()
+          AND t.table_type = 'BASE TABLE'
+          AND t.engine <> 'InnoDB'
+        UNION ALL
+        SELECT
+            CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name),
+            CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+        FROM information_schema.triggers AS t
+        WHERE t.event_object_schema = DATABASE()
+        UNION ALL
+        SELECT CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+        FROM information_schema.views AS v
+        WHERE v.table_schema = DATABASE()
+          AND v.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@'), CURRENT_USER())
+    ) AS c;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
+    FROM (
+        SELECT
+            CONCAT('view ', v.table_schema, '.', v.table_name) AS object,
+            CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
+        FROM information_schema.views AS v
+        WHERE v.table_schema = DATABASE()
+          AND v.security_type <> CASE
+              WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER'
+              WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count') THEN 'INVOKER'
+              ELSE v.security_type
+          END
+        UNION ALL
+        SELECT CONCAT('constraint ', w.name), 'is missing', 'run windrow install'
+        FROM (
+            SELECT CONCAT('policy_', r.rule) AS name FROM rule AS r
+            UNION ALL
+            SELECT 'there is no such setting'
+        ) AS w
+        LEFT JOIN information_schema.check_constraints AS c ON c.constraint_schema = DATABASE() AND c.constraint_name = w.name
+        WHERE c.constraint_name IS NULL
+    ) AS c;
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'index', n.index_name,
+        IF(n.usable, 'ok', 'violation'),
+        CASE
+            WHEN n.usable THEN 'valid'
+            WHEN n.found THEN CONCAT(
+                /*!80000 'INVISIBLE: ALTER TABLE ... ALTER INDEX ... VISIBLE', */
+                /*M! 'IGNORED: ALTER TABLE ... ALTER INDEX ... NOT IGNORED', */
+                ''
+            )
+            ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
+        END
+    FROM (
+        -- Whether an index that leads with the columns may be used, and whether its own name is there.
+        SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
+        FROM (
+            SELECT
+                w.table_name,
+                w.index_name,
+                COUNT(CASE
+                    WHEN s.collation = 'A' AND s.sub_part IS NULL AND /*!80000 s.is_visible = 'YES' */ /*M! s.ignored = 'NO' */ THEN 1
+                END) = w.width AS usable,
+                COALESCE(s.index_name = w.index_name, false) AS found
+            FROM (
+                SELECT k.table_name, k.index_name, k.place, k.column_name, COUNT(*) OVER (PARTITION BY k.table_name, k.index_name) AS width
+                FROM known_index AS k
+            ) AS w
+            LEFT JOIN information_schema.statistics AS s
+                ON s.table_schema = v_schema
+                AND s.table_name = w.table_name
+                AND s.seq_in_index = w.place
+                AND LOWER(/*!80000 COALESCE(s.column_name, s.expression) */ /*M! s.column_name */) = LOWER(w.column_name)
+            GROUP BY w.table_name, w.index_name, w.width, s.index_name
+        ) AS c
+        GROUP BY c.table_name, c.index_name
+    ) AS n;
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'trigger', n.name,
+        IF(n.found AND n.owned AND n.known, 'ok', 'violation'),
+        CASE
+            WHEN NOT n.found THEN 'missing; run windrow install'
+            WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
+            WHEN n.known THEN 'refuses rows whose parent is gone'
+            ELSE 'edited by hand; windrow install puts it back'
+        END
+    FROM (
+        SELECT
+            w.name,
+            t.definer,
+            t.trigger_name IS NOT NULL AS found,
+            COALESCE(t.definer IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')), false) AS owned,
+            COALESCE(LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(t.action_statement, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12) = w.hash, false) AS known
+        FROM known_trigger AS w
+        LEFT JOIN information_schema.triggers AS t
+            ON t.trigger_schema = v_schema
+            AND t.trigger_name = w.name
+    ) AS n;
+
+    CALL strangers(true);
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        5, 'reference', s.object, 'violation',
+        CONCAT(s.detail, ': ', IF(s.acts, 'its rows would go or change with it; runs refuse', 'no family that it names can go'))
+    FROM work_stranger AS s;
+    DROP TEMPORARY TABLE work_stranger;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'reference', 'other databases', 'notice',
+        CONCAT(
+            'foreign keys of their tables are not seen by the owner role: GRANT REFERENCES', /*M! ', PROCESS', */ ' ON *.* TO `', v_owner, '`'
+        )
+    FROM control AS c
+    WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = 'mysql' AND t.table_name = 'db');
+    CALL unaccounted(v_error);
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'catalog', c.spec, 'violation', CONCAT(v_error, '; runs refuse')
+    FROM control AS c
+    WHERE v_error LIKE 'catalog changed%';
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
+    FROM policy AS p
+    JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
+
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 7, 'ledger', CONCAT('run ', r.run_id, ' ', r.rule), 'violation', r.deleted_rows, CONCAT('its tables sum up to ', SUM(t.deleted_rows), ' rows')
+    FROM run_rule AS r
+    JOIN run_table AS t ON t.run_id = r.run_id AND t.rule = r.rule
+    GROUP BY r.run_id, r.rule, r.deleted_rows
+    HAVING SUM(t.deleted_rows) <> r.deleted_rows;
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 8, 'run', CONCAT('run ', r.run_id), 'notice', CONCAT(r.status, ': ', r.reason)
+    FROM run AS r
+    WHERE r.run_id = (SELECT MAX(l.run_id) FROM run AS l)
+      AND r.status NOT IN ('done', 'running');
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 8, 'unfinished', CONCAT('run ', u.run_id, ' ', u.rule), 'violation', 'killed inside a batch, which its session committed: part of it is gone, without an entry in the ledger; a run that gets to its end finishes it'
+    FROM unfinished AS u;
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        9, 'armed', c.spec,
+        IF(c.armed AND c.server_identity = v_identity, 'ok', 'notice'),
+        CASE
+            WHEN NOT c.armed THEN 'not armed: runs refuse'
+            WHEN c.server_identity = v_identity THEN CONCAT('armed by ', c.armed_by)
+            ELSE 'armed on another server: runs refuse'
+        END
+    FROM control AS c;
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    FROM control AS c
+    WHERE c.paused;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
+    FROM rule_pause AS c;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    FROM refusal AS f;
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
+    FROM scheduling AS s
+    CROSS JOIN control AS c
+    WHERE s.suspended;
+
+    BEGIN
+        -- The server does not know a zone.
+        DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET v_hours = NULL;
+        CALL window_at(UTC_TIMESTAMP(6), v_hours);
+        -- Whether a start of the next days falls in a window. Days of the month count as any.
+        SELECT MAX(h.days) = '' INTO v_starts FROM open_hours AS h;
+        SET v_minute = DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:00'), v_until = v_minute + INTERVAL 8 DAY;
+        WHILE v_hours IS NOT NULL AND NOT v_starts AND v_minute < v_until DO
+            IF EXISTS (
+                SELECT 1
+                FROM known_job AS j
+                WHERE (j.minutes IS NULL OR FIND_IN_SET(MINUTE(v_minute), j.minutes) > 0)
+                  AND (j.hours IS NULL OR FIND_IN_SET(HOUR(v_minute), j.hours) > 0)
+                  AND (j.weekdays IS NULL OR FIND_IN_SET(DAYOFWEEK(v_minute) - 1, j.weekdays) > 0)
+            ) THEN
+                CALL window_at(v_minute, v_starts);
+            END IF;
+            SET v_minute = v_minute + INTERVAL 1 MINUTE;
+        END WHILE;
+    END;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        13, 'windows', LEFT(GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', '), 400),
+        CASE
+            WHEN MAX(h.days) = '' THEN 'notice'
+            WHEN v_hours IS NULL OR NOT v_starts THEN 'violation'
+            ELSE 'ok'
+        END,
+        CASE
+            WHEN MAX(h.days) = '' THEN 'no scheduled run will ever start'
+            WHEN v_hours IS NULL THEN CONCAT('the server does not know a zone of theirs: scheduled runs refuse; load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */)
+            WHEN NOT v_starts THEN CONCAT('no start of the schedule (', v_schedule, ', in UTC) falls in one: no scheduled run will ever start')
+            WHEN v_hours THEN 'open now'
+            ELSE 'closed now'
+        END
+    FROM open_hours AS h;
+
+    -- Whether the events run at all is for the server to say, and it says so to nobody.
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        11, 'schedule', IF(j.name = 'run', c.spec, j.name),
+        CASE
+            WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
+            WHEN e.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')) THEN 'violation'
+            WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'violation'
+            ELSE 'ok'
+        END,
+        CASE
+            WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
+            WHEN e.status = 'DISABLED' THEN 'the event is disabled'
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT ', DATABASE(), '.', j.name, ' ENABLE')
+            WHEN e.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
+            WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'the event was edited by hand; windrow install puts it back'
+            ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
+        END
+    FROM control AS c
+    CROSS JOIN known_job AS j
+    LEFT JOIN information_schema.events AS e ON e.event_schema = DATABASE() AND e.event_name = j.name;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 11, 'schedule', e.event_name, 'violation', CONCAT('the event is of no line of the spec: DROP EVENT ', DATABASE(), '.', e.event_name, ', as windrow install does')
+    FROM information_schema.events AS e
+    WHERE e.event_schema = DATABASE()
+      AND NOT EXISTS (SELECT 1 FROM known_job AS j WHERE j.name = e.event_name);
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    FROM control AS c
+    WHERE @@GLOBAL.event_scheduler <> 'ON'
+      AND EXISTS (
+          SELECT 1 FROM information_schema.events AS e
+          WHERE e.event_schema = DATABASE()
+            AND e.status = 'ENABLED'
+      );
+
+    SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE JSON_CONTAINS(r.document, 'true', '$.archives');
+    WHILE v_at IS NOT NULL DO
+        SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_at;
+        CALL archive_misfit(v_rule, v_error);
+        INSERT INTO work_check (position, check_name, object, severity, detail)
+        VALUES (
+            14, 'archive', v_rule, IF(v_error IS NULL, 'ok', 'violation'),
+            COALESCE(CONCAT(v_error, '; runs refuse: run windrow install'), 'it fits the tables')
+        );
+        SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE JSON_CONTAINS(r.document, 'true', '$.archives') AND r.position > v_at;
+    END WHILE;
+
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT
+        12, 'time zone', v_zone, 'violation',
+        CONCAT(
+            'the server does not know this zone: runs refuse; load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */
+        )
+    FROM control AS c
+    WHERE v_zone IS NOT NULL
+      AND CONVERT_TZ('2026-01-01 00:00:00', '+00:00', v_zone) IS NULL;
+
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT
+        COALESCE(MAX(k.severity = 'violation'), 0) = 0,
+        GROUP_CONCAT(
+            CONCAT('{"check": ', JSON_QUOTE(k.check_name), ', "object": ', JSON_QUOTE(k.object), ', "severity": ', JSON_QUOTE(k.severity), ', "count": ', k.count, ', "detail": ', JSON_QUOTE(k.detail), '}')
+            ORDER BY k.position, k.object SEPARATOR ', '
+        )
+    INTO v_clean, v_checks
+    FROM work_check AS k;
+    DROP TEMPORARY TABLE work_check;
+    COMMIT;
+    CALL unsettle(v_before);
+    SET v_before = NULL;
+    SELECT CONCAT('{"clean": ', IF(v_clean, 'true', 'false'), ', "checks": [', v_checks, ']}') AS p_result;
+END;

@@ -88,26 +88,38 @@ struct Generated {
     body: String,
     /// What adds a column.
     statement: String,
+    /// What comments on a routine; empty where that is part of its own statement.
+    comment: String,
 }
 
 /// Compares a bundle with the rows that [`crate::calls::Calls::objects`] asks for.
 pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
     let mut generated = generated(bundle, dialect);
     let mut found = Vec::new();
-    // On PostgreSQL several functions may have one name: the generated one is found before those of other parameters.
+    // On PostgreSQL several functions may have one name, and even one body: the one with the generated comment is found before
+    // those of other parameters.
+    let object = |row: &Row| {
+        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        Some((kind(cell(0))?, cell(1).to_owned()))
+    };
+    let (first, last): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| {
+        let wanted = object(row).and_then(|object| generated.get(&object));
+        let comment = row.get(3).and_then(Option::as_deref).unwrap_or_default();
+        let written = format!("'{}'", comment.replace('\'', "''"));
+        wanted.is_some_and(|it| it.comment.contains(&written))
+    });
     let mut known = BTreeMap::new();
     let mut others = Vec::new();
-    for row in rows {
+    for row in first.into_iter().chain(last) {
         let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        let Some(kind) = kind(cell(0)) else {
+        let Some(object) = object(row) else {
             continue;
         };
-        let object = (kind, cell(1).to_owned());
         let fingerprint = render::body_fingerprint(dialect, cell(2));
         match generated.get(&object) {
             Some(wanted) if render::body_fingerprint(dialect, &wanted.body) == fingerprint => {
                 generated.remove(&object);
-                known.insert(object, fingerprint);
+                known.insert(object, (fingerprint, cell(3)));
             }
             _ => others.push((object, fingerprint, cell(2), cell(3), cell(4))),
         }
@@ -120,8 +132,9 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
             || alone.is_some_and(|body| names(&render::body_fingerprint(dialect, body)));
         // A trigger has no comment; only those of the owner role are asked for.
         let is_ours = is_generated || kind == Kind::Trigger;
-        // Which of two with the same body is the generated one cannot be told.
-        let is_left = is_ours && known.get(&(kind, name.clone())) != Some(&fingerprint);
+        // Which of two with the same body and comment is the generated one cannot be told.
+        let twin = known.get(&(kind, name.clone()));
+        let is_left = is_ours && twin != Some(&(fingerprint, comment));
         match generated.remove(&(kind, name.clone())) {
             // An archive has the columns of its source besides.
             None if kind == Kind::Column => {}
@@ -218,7 +231,7 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
         .iter()
         .filter(|file| !file.path.contains("/90_"))
         .flat_map(|file| &file.statements);
-    for statement in statements {
+    for statement in statements.clone() {
         let Some((kind, ident)) = object(statement, control, dialect) else {
             continue;
         };
@@ -229,6 +242,7 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
                 let adds = Generated {
                     body: String::new(),
                     statement: format!("ALTER TABLE {control}.{ident} ADD COLUMN {definition}"),
+                    comment: String::new(),
                 };
                 objects.insert(column, adds);
             }
@@ -239,8 +253,27 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
             }
             _ => String::new(),
         };
-        let statement = String::new();
-        objects.insert((kind, name), Generated { body, statement });
+        let made = Generated {
+            body,
+            statement: String::new(),
+            comment: String::new(),
+        };
+        objects.insert((kind, name), made);
+    }
+    for statement in statements {
+        let commented = ["comment on function ", "comment on procedure "]
+            .iter()
+            .find_map(|verb| {
+                statement
+                    .what
+                    .strip_prefix(verb)?
+                    .strip_prefix(control)?
+                    .strip_prefix('.')
+            });
+        let routine = commented.map(|name| (Kind::Routine, dialect.bare(name)));
+        if let Some(made) = routine.and_then(|routine| objects.get_mut(&routine)) {
+            made.comment.clone_from(&statement.sql);
+        }
     }
     objects
 }

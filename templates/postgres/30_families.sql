@@ -249,7 +249,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_families
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_families(bigint, {{ rule.key_type }}[], {{ rule.time_type }}, timestamptz) IS
-    'Deletes, in the caller''s transaction, those families of these roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
+    'Deletes, in the caller''s transaction, those families of these roots that {{ rule.name }}_judge lets go: {{ rule.table_list }}. No transaction control, so it can be rolled back; timed_step() calls it. [body @body@]';
 
 -- {{ rule.name }}_families_count: what a batch would delete of these families. Reads only.
 --# create function {{ control }}.{{ rule.name }}_families_count

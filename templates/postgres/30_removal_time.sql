@@ -423,7 +423,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_batch
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
-    'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. No transaction control, so it can be rolled back; {{ rule.name }}_step calls it. [body @body@]';
+    'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. No transaction control, so it can be rolled back; timed_step() calls it. [body @body@]';
 
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
 --# create function {{ control }}.{{ rule.name }}_count

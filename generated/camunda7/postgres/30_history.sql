@@ -1014,7 +1014,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batch(bigint, timestamp, timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 426ba537927a]';
+    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; timed_step() calls it. [body 426ba537927a]';
 
 -- history_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(
@@ -1777,7 +1777,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_families(bigint, text[], timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, those families of these roots that history_judge lets go: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; history_step calls it. [body 4e1e3c022bd1]';
+    'Deletes, in the caller''s transaction, those families of these roots that history_judge lets go: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; timed_step() calls it. [body 4e1e3c022bd1]';
 
 -- history_families_count: what a batch would delete of these families. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_families_count(

@@ -331,6 +331,16 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
     database.sql(&hashed("kept_back()", "SELECT 1"));
     database.sql(&hashed("next_batch(bigint)", "SELECT 2"));
     database.sql(&hashed("gone_batch()", "SELECT 3"));
+    // Only its parameters were others.
+    database.sql(&format!(
+        "DO $$
+         DECLARE
+             v_oid oid := '{W}.is_own(bigint)'::regprocedure;
+         BEGIN
+             EXECUTE replace(pg_get_functiondef(v_oid), 'bigint)', 'bigint, p_older bigint)');
+             EXECUTE format('COMMENT ON FUNCTION {W}.is_own(bigint, bigint) IS %L', concat('Older. ', obj_description(v_oid)));
+         END $$;"
+    ));
     let said = database.windrow("diff SPEC").expect(
         1,
         &[
@@ -338,6 +348,7 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
             "\n-SELECT 1\n",
             "routine next_batch: an earlier spec or version left it; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.next_batch(bigint)\n",
             "routine gone_batch: an earlier spec",
+            "routine is_own: an earlier spec or version left it; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.is_own(bigint,bigint)\n",
             "routine mine: the spec does not generate it: made by hand",
             "column policy.note: missing; run windrow install\n    ALTER TABLE windrow_dolphinscheduler.policy ADD COLUMN note text\n",
         ],
@@ -353,12 +364,13 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
             "add column policy.note",
             "drop routine next_batch",
             "drop routine gone_batch",
+            "drop routine is_own",
         ],
     );
     database
         .windrow("diff SPEC")
         .expect(1, &["routine mine: ", "1 object differs"])
-        .without(&["view", "gone_batch", "kept_back", "next_batch"]);
+        .without(&["view", "gone_batch", "kept_back", "next_batch", "is_own"]);
     database.sql(&format!("DROP FUNCTION {W}.mine()"));
     database.windrow("diff SPEC").expect(0, &["as generated: "]);
     assert_eq!(written(&mut database), before);

@@ -264,7 +264,15 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             cutoff(&format!("{coalesce}(p_retention, {})", source.seconds))
         }),
         cutoff_of_preview: cutoff(&format!("{coalesce}(v_retention, {overdue})")),
-        cutoff_of_default: cutoff(&format!("{coalesce}(p_retention, {overdue})")),
+        // The kernel knows the default, so that it stands once.
+        cutoff_of_default: cutoff(&match dialect {
+            Dialect::Postgres => format!(
+                "coalesce(p_retention, {}.retention_of({}))",
+                control_name(graph),
+                dialect.text(&rule.name)
+            ),
+            Dialect::Mysql | Dialect::Mariadb => format!("COALESCE(p_retention, {overdue})"),
+        }),
         age_of_root: match rule.end_time.kind {
             Kind::Timestamptz => format!("clock_timestamp() - {ended}"),
             _ => format!("clock_timestamp(){time_zone} - {ended}"),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use windrow::bundle::Form;
-use windrow::dialect::DIALECTS;
+use windrow::dialect::{DIALECTS, Dialect};
 use windrow::{lint, render};
 
 use crate::harness::tests;
@@ -110,18 +110,19 @@ fn every_statement_of_a_bundle_stands_in_its_file() {
 fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
     let text =
         fs::read_to_string(root().join("specs/dolphinscheduler.toml")).expect("a readable spec");
-    let lines = |text: &str| -> Vec<String> {
+    let lines = |text: &str, dialect: Dialect| -> Vec<String> {
         let graph = graph_of(text);
-        let bundle = render::bundle(&graph, DIALECTS[0]).expect("it renders");
+        let bundle = render::bundle(&graph, dialect).expect("it renders");
         bundle
             .form(Form::Review)
             .flat_map(|file| file.text.lines().map(str::to_owned).collect::<Vec<_>>())
             .collect()
     };
-    let changed = |from: &str, to: &str| {
+    // How many lines are new or others on a server.
+    let changed = |from: &str, to: &str, dialect: Dialect| {
         let other = text.replace(from, to);
         assert_ne!(other, text, "`{from}` is not in the spec");
-        let (before, after) = (lines(&text), lines(&other));
+        let (before, after) = (lines(&text, dialect), lines(&other, dialect));
         similar::TextDiff::from_slices(
             &before.iter().map(String::as_str).collect::<Vec<_>>(),
             &after.iter().map(String::as_str).collect::<Vec<_>>(),
@@ -130,9 +131,19 @@ fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
         .filter(|change| change.tag() == similar::ChangeTag::Insert)
         .count()
     };
-    // A limit: one line of the rule's document.
-    assert_eq!(changed("retries = 3", "retries = 4"), 1);
-    // The states that are final: the index, and the four routines that read roots, with their hashes.
-    let states = changed("state = [3, 5, 6, 7]", "state = [5, 6, 7]");
+    let postgres = |from, to| changed(from, to, Dialect::Postgres);
+    // A limit, or a default: one line of the rule's document.
+    assert_eq!(postgres("retries = 3", "retries = 4"), 1);
+    assert_eq!(postgres("default = \"30d\"", "default = \"31d\""), 1);
+    // The states that are final: the index, and the routines that read roots, with their hashes.
+    let states = postgres("state = [3, 5, 6, 7]", "state = [5, 6, 7]");
     assert!((5..=16).contains(&states), "{states} lines changed");
+    // A table: its key, its edge, its count, its deletion, its rights.
+    let table = text
+        .lines()
+        .find(|line| line.starts_with("t_ds_task_instance_context"))
+        .expect("the line of a table");
+    let another = table.replace("t_ds_task_instance_context", "t_ds_task_note");
+    let lines = postgres(table, &format!("{table}\n{another}"));
+    assert!((10..=25).contains(&lines), "{lines} lines changed");
 }

@@ -15,11 +15,11 @@ BEGIN
     RETURN QUERY
     SELECT
         NULL::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
+        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('asset_event')), 604800) + 86400));
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 0169e63a81ab]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body e99030d946c3]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 

@@ -677,7 +677,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 604800) + 86400));
+    v_default timestamptz := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_airflow_3.retention_of('dag_runs')), 604800) + 86400));
 BEGIN
     RETURN (
         SELECT count(*)
@@ -754,7 +754,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 6f3604d94057]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 6022ba818471]';
 SELECT windrow_airflow_3.register_routines('30_dag_runs.sql', ARRAY[
     'dag_runs_count', 'dag_runs_delete', 'dag_runs_members', 'dag_runs_newest', 'dag_runs_next', 'dag_runs_scope',
     'dag_runs_undated', 'dag_runs_unlisted'

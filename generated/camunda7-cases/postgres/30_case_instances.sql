@@ -370,7 +370,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_cases.retention_of('case_instances')), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN (
         SELECT count(*)
@@ -385,7 +385,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 35a4adc4a71e]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body ceef4917225f]';
 SELECT windrow_camunda7_cases.register_routines('30_case_instances.sql', ARRAY[
     'case_instances_count', 'case_instances_delete', 'case_instances_members', 'case_instances_next',
     'case_instances_scope', 'case_instances_undated', 'case_instances_unlisted'

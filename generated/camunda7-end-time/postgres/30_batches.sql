@@ -39,12 +39,12 @@ BEGIN
     UNION ALL
     SELECT
         NULL,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 86400) + 3600)) AT TIME ZONE 'UTC'
+        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('batches')), 86400) + 3600)) AT TIME ZONE 'UTC'
     WHERE p_scope IS NULL
     UNION ALL
     SELECT
         p_scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 7776000), 86400) + 3600)) AT TIME ZONE 'UTC'
+        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('batches')), 86400) + 3600)) AT TIME ZONE 'UTC'
     WHERE p_scope IS NOT NULL
       AND NOT EXISTS (
           SELECT FROM windrow_camunda7_end_time.policy AS p
@@ -62,7 +62,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 2374c5fc53fd]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 0ea39025d41a]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 

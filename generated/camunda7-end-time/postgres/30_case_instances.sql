@@ -558,7 +558,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('case_instances')), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN (
         SELECT count(*)
@@ -573,7 +573,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.case_instances_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 2e997422bc19]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 9c5219a0d4f5]';
 SELECT windrow_camunda7_end_time.register_routines('30_case_instances.sql', ARRAY[
     'case_instances_count', 'case_instances_delete', 'case_instances_kept', 'case_instances_members',
     'case_instances_next', 'case_instances_scope', 'case_instances_undated', 'case_instances_unlisted'

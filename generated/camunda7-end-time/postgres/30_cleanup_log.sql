@@ -15,11 +15,11 @@ BEGIN
     RETURN QUERY
     SELECT
         NULL::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 432000), 86400) + 3600)) AT TIME ZONE 'UTC';
+        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('cleanup_log')), 86400) + 3600)) AT TIME ZONE 'UTC';
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 5e4caf3c2c7e]';
+    'Cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 7b2c91d53e25]';
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 

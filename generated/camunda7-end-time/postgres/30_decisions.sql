@@ -330,7 +330,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('decisions')), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN (
         SELECT count(*)
@@ -347,7 +347,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 1eeb0c159f4a]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body f42c2d654c0c]';
 SELECT windrow_camunda7_end_time.register_routines('30_decisions.sql', ARRAY[
     'decisions_count', 'decisions_delete', 'decisions_kept', 'decisions_members', 'decisions_next',
     'decisions_scope', 'decisions_undated', 'decisions_unlisted'

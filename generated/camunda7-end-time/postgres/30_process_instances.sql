@@ -757,7 +757,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 86400), 86400) + 3600)) AT TIME ZONE 'UTC';
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_camunda7_end_time.retention_of('process_instances')), 86400) + 3600)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN (
         SELECT count(*)
@@ -772,7 +772,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.process_instances_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body e8b0ebb95dc1]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body fa8129f4ff54]';
 SELECT windrow_camunda7_end_time.register_routines('30_process_instances.sql', ARRAY[
     'process_instances_count', 'process_instances_delete', 'process_instances_kept', 'process_instances_members',
     'process_instances_next', 'process_instances_scope', 'process_instances_undated', 'process_instances_unlisted'

@@ -320,7 +320,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 2592000), 604800) + 86400)) AT TIME ZONE 'UTC';
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_dolphinscheduler_3_2.retention_of('process_instances')), 604800) + 86400)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN (
         SELECT count(*)
@@ -338,7 +338,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler_3_2.process_instances_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body f152c4fd92df]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body b3742765afaf]';
 SELECT windrow_dolphinscheduler_3_2.register_routines('30_process_instances.sql', ARRAY[
     'process_instances_count', 'process_instances_delete', 'process_instances_members', 'process_instances_next',
     'process_instances_scope', 'process_instances_undated', 'process_instances_unlisted'

@@ -307,7 +307,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 DECLARE
-    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, 2592000), 604800) + 86400)) AT TIME ZONE 'UTC';
+    v_default timestamp := (p_as_of - make_interval(secs => greatest(coalesce(p_retention, windrow_dolphinscheduler.retention_of('workflow_instances')), 604800) + 86400)) AT TIME ZONE 'UTC';
 BEGIN
     RETURN (
         SELECT count(*)
@@ -325,7 +325,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body b990fc87f6ff]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 630e977b9cad]';
 SELECT windrow_dolphinscheduler.register_routines('30_workflow_instances.sql', ARRAY[
     'workflow_instances_count', 'workflow_instances_delete', 'workflow_instances_members', 'workflow_instances_next',
     'workflow_instances_scope', 'workflow_instances_undated', 'workflow_instances_unlisted'

@@ -243,6 +243,19 @@ $windrow$;
 COMMENT ON FUNCTION in_words(bigint) IS
     'Seconds in words: 7 days. Example: SELECT in_words(604800);';
 
+-- retention_of: the default retention of a rule, in seconds; the minimum where only policies and sources say more.
+--# create function retention_of
+CREATE OR REPLACE FUNCTION retention_of(p_rule text)
+RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT coalesce(r.retention, r.minimum) FROM rule AS r WHERE r.rule = p_rule;
+$windrow$;
+--# comment on function retention_of
+COMMENT ON FUNCTION retention_of(text) IS
+    'The default retention of a rule in seconds; the minimum where it has none.';
+
 -- routine_of: the only place where a name becomes a call. A verb of a rule is a routine of the owner's in this schema, with
 -- the owner's rights and a search path of its own: what somebody else made or changed is not called.
 --# create function routine_of

@@ -21,6 +21,7 @@ tests! {
         every_template_is_embedded_and_decides_nothing,
         the_readme_names_only_targets_and_commands_that_exist,
         every_test_that_a_promise_names_exists,
+        the_readme_shows_sql_that_is_generated,
         the_readme_and_the_ledger_know_the_same_reasons,
         templates_are_ascii,
     ],
@@ -379,6 +380,18 @@ fn every_test_that_a_promise_names_exists() {
             assert!(tests.contains(test), "{page} names `{test}`: no such test");
         }
     }
+}
+
+/// The first SQL of the README, in the file that it links to.
+fn the_readme_shows_sql_that_is_generated() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
+    let (before, after) = readme.split_once("\n```sql\n").expect("a block of SQL");
+    let (shown, _) = after.split_once("```").expect("its end");
+    let (_, link) = before.rsplit_once("](").expect("a link before it");
+    let (path, _) = link.split_once(')').expect("its end");
+    let text = fs::read_to_string(root().join(path)).expect("the file of the link");
+    assert!(shown.contains("DELETE FROM "), "{shown}");
+    assert!(text.contains(shown), "{path} has other SQL than the README");
 }
 
 /// The table of the README, and what the ledgers of both kernels take.

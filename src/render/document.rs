@@ -330,6 +330,36 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     written(&document)
 }
 
+/// What an uninstallation is told.
+#[derive(Serialize)]
+struct UndoDocument<'a> {
+    control: &'a str,
+    owner: String,
+    operator: String,
+    auditor: String,
+    login: String,
+    archives: bool,
+    /// The indexes that go, which are windrow's own.
+    indexes: Vec<String>,
+}
+
+/// The document of an uninstallation.
+pub(super) fn of_undo(graph: &Graph, dialect: Dialect) -> String {
+    let control = control_name(graph);
+    let role = |suffix: &str| role_name(dialect, &control, suffix);
+    let indexes = index_statements(graph, dialect);
+    let document = UndoDocument {
+        owner: role("owner"),
+        operator: role("operator"),
+        auditor: role("auditor"),
+        login: role("schedule"),
+        archives: archive::first(graph).is_some(),
+        indexes: indexes.into_iter().map(|index| index.name).collect(),
+        control: &control,
+    };
+    written(&document)
+}
+
 /// The document of the schedule: what starts, when, and as whom.
 pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
     let control = control_name(graph);

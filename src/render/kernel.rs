@@ -35,6 +35,8 @@ enum Prologue {
     Installer,
     /// Who installs; it is told what the schedule starts.
     Schedule,
+    /// Who uninstalls; it is told what goes. A line of the text stands for the statements that drop the indexes.
+    Undo,
 }
 
 /// Texts that several files have in them, where a line says `--+` and their name.
@@ -192,6 +194,13 @@ const CORE: &[KernelFile] = &[
         bare: include_str!("../../templates/kernel/postgres/core/60_schedule.sql"),
         prologue: Prologue::Schedule,
     },
+    KernelFile {
+        name: "90_uninstall.sql",
+        purpose: "the undo of everything else; NOT part of an installation",
+        source: "postgres/core/90_uninstall.sql",
+        bare: include_str!("../../templates/kernel/postgres/core/90_uninstall.sql"),
+        prologue: Prologue::Undo,
+    },
 ];
 
 /// What rules by the end of families need.
@@ -275,6 +284,9 @@ pub(super) struct Told {
     pub(super) spec: String,
     /// What the schedule starts.
     pub(super) schedule: String,
+    /// What an uninstallation takes away, and the indexes among it: quoted, the last one first.
+    pub(super) undo: String,
+    pub(super) indexes: Vec<(String, String)>,
 }
 
 /// What stands in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
@@ -297,6 +309,7 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
             Prologue::Owner | Prologue::Commits => continue,
             Prologue::Installer => &told.spec,
             Prologue::Schedule => &told.schedule,
+            Prologue::Undo => &told.undo,
         };
         let name = file.name.replace(".sql", ".json");
         stand_ins.push(File {
@@ -349,9 +362,14 @@ impl KernelFile {
             Prologue::Commits => format!("--# become {owner}\nSET ROLE {owner};\n"),
             Prologue::Installer => document(&told.spec),
             Prologue::Schedule => document(&told.schedule),
+            Prologue::Undo => document(&told.undo),
         };
         text.push('\n');
-        for line in with_parts(self.bare).lines() {
+        let bare = match self.prologue {
+            Prologue::Undo => undo(self.bare, control, &told.indexes),
+            _ => with_parts(self.bare),
+        };
+        for line in bare.lines() {
             let line = match self.prologue {
                 Prologue::Commits => line.replace("windrow.", &format!("{control}.")),
                 _ => line.to_owned(),
@@ -359,7 +377,7 @@ impl KernelFile {
             text.push_str(&qualified(&line, control).unwrap_or(line));
             text.push('\n');
         }
-        if self.prologue != Prologue::Schedule {
+        if ![Prologue::Schedule, Prologue::Undo].contains(&self.prologue) {
             text.push_str("--# become who installs\nRESET ROLE;\n");
         }
         if self.prologue == Prologue::Owner || self.prologue == Prologue::Installer {
@@ -398,6 +416,27 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
 ";
+
+/// What an uninstallation does, with the statements that drop the indexes, each outside of a transaction. The markers say of
+/// which schema.
+fn undo(bare: &str, control: &str, indexes: &[(String, String)]) -> String {
+    let mut text = String::new();
+    for line in bare.lines() {
+        match line {
+            "--+ indexes" => {
+                for (name, qualified) in indexes {
+                    text += &format!(
+                        "--! drop index {name}\nDROP INDEX CONCURRENTLY IF EXISTS {qualified};\n"
+                    );
+                }
+                text.push('\n');
+            }
+            "--# unschedule" | "--# drop schema" => text.extend([line, " ", control, "\n"]),
+            _ => text.extend([line, "\n"]),
+        }
+    }
+    text
+}
 
 /// A marker with the schema before the name of its object; none for any other line.
 fn qualified(line: &str, control: &str) -> Option<String> {

@@ -152,6 +152,8 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
                 Dialect::Mysql | Dialect::Mariadb => registry::of_spec(graph, plan, dialect),
             },
             schedule: document::of_schedule(graph, dialect),
+            undo: document::of_undo(graph, dialect),
+            indexes: indexes.iter().rev().map(IndexView::dropped).collect(),
         },
         starts_always: Job::of(graph).any(|job| job.starts().iter().all(Option::is_none)),
         jobs: jobs(graph, dialect),

@@ -77,11 +77,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "90_uninstall.sql",
-        include_str!("../../templates/postgres/90_uninstall.sql"),
-    ),
-    (
-        "postgres",
         "verify.sql",
         include_str!("../../templates/postgres/verify.sql"),
     ),

@@ -453,6 +453,13 @@ pub(super) struct IndexView {
     pub(super) why: String,
 }
 
+impl IndexView {
+    /// Its name, and the same with that of its schema, quoted.
+    pub(super) fn dropped(&self) -> (String, String) {
+        (self.name.clone(), self.qualified.clone())
+    }
+}
+
 /// A window as the columns of a row, all literals.
 #[derive(Serialize)]
 pub(super) struct WindowView {

@@ -1,0 +1,110 @@
+-- Dropping an index waits for its readers.
+--# wait without a limit
+SET statement_timeout = 0;
+
+--# unschedule
+DO $windrow$
+DECLARE
+    v_control pg_catalog.text := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb OPERATOR(pg_catalog.->>) 'control';
+    v_login   pg_catalog.text := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb OPERATOR(pg_catalog.->>) 'login';
+    v_role    pg_catalog.text := pg_catalog.current_setting('role');
+BEGIN
+    IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
+        PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', v_control || ' ');
+        -- pg_cron shows everybody but a superuser his own jobs only.
+        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_login) AND pg_catalog.pg_has_role(current_user, v_login, 'MEMBER') THEN
+            PERFORM pg_catalog.set_config('role', v_login, true);
+            PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', v_control || ' ');
+            PERFORM pg_catalog.set_config('role', v_role, true);
+        END IF;
+    END IF;
+END
+$windrow$;
+
+-- The ledger, the policies and the holds go with the schema: copy what you must keep first. Where triggers refuse orphans, they
+-- go with their functions. A batch under way is waited for, and the next one finds nothing.
+-- Archived rows exist nowhere else. They go only where someone said so, by: SET windrow.drop_archive = 'yes';
+--# drop schema
+DO $windrow$
+DECLARE
+    v_told    pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
+    v_control pg_catalog.text;
+    v_owner   pg_catalog.text;
+    v_archive pg_catalog.text;
+    v_any     boolean;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    v_control := v_told ->> 'control';
+    v_owner := v_told ->> 'owner';
+    -- The schema is its owner's.
+    IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_owner) AND NOT pg_has_role(current_user, v_owner, 'USAGE') THEN
+        EXECUTE format('GRANT %I TO %I', v_owner, current_user);
+        PERFORM set_config('windrow.joined', 'yes', false);
+    END IF;
+    -- A batch that has read some other table first may wait for this one, and this one for it: whoever gives way tries again.
+    FOR v_try IN 1..5 LOOP
+        BEGIN
+            IF to_regclass(format('%I.run', v_control)) IS NOT NULL THEN
+                EXECUTE format('LOCK TABLE %I.run', v_control);
+            END IF;
+            IF (v_told ->> 'archives')::boolean AND current_setting('windrow.drop_archive', true) IS DISTINCT FROM 'yes' THEN
+                FOR v_archive IN
+                    SELECT a.attrelid::regclass::text
+                    FROM pg_attribute AS a
+                    JOIN pg_class AS c ON c.oid = a.attrelid
+                    WHERE c.relnamespace = to_regnamespace(quote_ident(v_control))
+                      AND c.relkind = 'r'
+                      AND a.attname = 'windrow_row_id'
+                LOOP
+                    EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
+                    IF v_any THEN
+                        RAISE EXCEPTION 'there are archived rows in %', v_archive
+                            USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET windrow.drop_archive = ''yes'';';
+                    END IF;
+                END LOOP;
+            END IF;
+            EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', v_control);
+            EXIT;
+        EXCEPTION WHEN deadlock_detected THEN
+            IF v_try = 5 THEN
+                RAISE;
+            END IF;
+        END;
+    END LOOP;
+END
+$windrow$;
+
+--+ indexes
+-- Roles are shared by all databases of the server: one that is still needed elsewhere stays.
+--# drop roles
+DO $windrow$
+DECLARE
+    v_told   pg_catalog.jsonb := pg_catalog.current_setting('windrow.document')::pg_catalog.jsonb;
+    v_role   pg_catalog.text;
+    v_joined boolean;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    -- What a role owns goes with it.
+    IF to_regnamespace(quote_ident(v_told ->> 'control')) IS NOT NULL THEN
+        RAISE EXCEPTION 'the schema % is still there: the roles stay', v_told ->> 'control' USING ERRCODE = '55000';
+    END IF;
+    FOREACH v_role IN ARRAY ARRAY[v_told ->> 'login', v_told ->> 'operator', v_told ->> 'auditor', v_told ->> 'owner'] LOOP
+        IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_role) THEN
+            -- Only a member may take the rights away that a role has here.
+            v_joined := NOT pg_has_role(current_user, v_role, 'USAGE') OR v_role = v_told ->> 'owner' AND current_setting('windrow.joined', true) = 'yes';
+            IF v_joined THEN
+                EXECUTE format('GRANT %I TO %I', v_role, current_user);
+            END IF;
+            EXECUTE format('DROP OWNED BY %I', v_role);
+            BEGIN
+                EXECUTE format('DROP ROLE %I', v_role);
+            EXCEPTION WHEN dependent_objects_still_exist THEN
+                IF v_joined THEN
+                    EXECUTE format('REVOKE %I FROM %I', v_role, current_user);
+                END IF;
+                RAISE NOTICE 'role % stays: another database still needs it', v_role;
+            END;
+        END IF;
+    END LOOP;
+END
+$windrow$;

@@ -120,46 +120,12 @@ fn forecast(
     };
     let (openings, written) = openings(session)?;
     let calendar = Calendar::new(&graph.schedules, &openings);
-    let purges = plan::make(graph).purges;
-    let mut loads = Vec::new();
-    let mut rules = Vec::new();
-    let mut tables: BTreeMap<String, f64> = BTreeMap::new();
-    let mut archived: BTreeMap<String, f64> = BTreeMap::new();
-    for purge in &purges {
-        let rule = &graph.rules[purge.rule];
-        if args.rule.as_ref().is_some_and(|name| *name != rule.name) {
-            continue;
-        }
-        ui.note(&format!("counting what is due of the rule {}", rule.name));
-        let backlog = backlog::look(session, args, rule)?;
-        let (speed, basis) = pace(session, rule, |name| setting(&rule.name, name))?;
-        for (table, rows) in &backlog.tables {
-            *tables.entry(table.clone()).or_default() += rows;
-            if rule
-                .archive
-                .iter()
-                .any(|id| graph.table(*id).name == *table)
-            {
-                *archived.entry(table.clone()).or_default() += rows;
-            }
-        }
-        loads.push(Load {
-            rule: rule.name.clone(),
-            families: backlog.going,
-            rows_per_family: match backlog.going > 0.0 {
-                true => (backlog.rows / backlog.going).max(1.0),
-                false => 1.0,
-            },
-            inflow: backlog.inflow.unwrap_or(0.0) * backlog.share(),
-            speed,
-            run_families: setting(&rule.name, "run_families").max(1.0),
-            run_rows: match setting(&rule.name, "run_rows") {
-                rows if rows > 0.0 => rows,
-                _ => f64::INFINITY,
-            },
-        });
-        rules.push((rule, backlog, speed, basis));
-    }
+    let Found {
+        loads,
+        rules,
+        tables,
+        archived,
+    } = found(session, args, graph, setting, ui)?;
     // The first rule's counts.
     let budget = setting(&graph.rules[0].name, "time_budget").max(1.0);
     let courses = forecast::play(&loads, &calendar, budget, bytes.now);
@@ -218,6 +184,65 @@ fn forecast(
         },
     });
     Ok(())
+}
+
+/// What is due of the rules that are asked for.
+struct Found<'a> {
+    loads: Vec<Load>,
+    /// Each rule with its backlog, its rows per second, and what these come from.
+    rules: Vec<(&'a Rule, Backlog, f64, Basis)>,
+    /// Rows by table: all that are due, and those of them that are archived.
+    tables: BTreeMap<String, f64>,
+    archived: BTreeMap<String, f64>,
+}
+
+/// Counts what is due of each rule that is asked for.
+fn found<'a>(
+    session: &mut Session,
+    args: &Plan,
+    graph: &'a Graph,
+    setting: impl Fn(&str, &str) -> f64,
+    ui: &Ui,
+) -> anyhow::Result<Found<'a>> {
+    let mut found = Found {
+        loads: Vec::new(),
+        rules: Vec::new(),
+        tables: BTreeMap::new(),
+        archived: BTreeMap::new(),
+    };
+    for purge in &plan::make(graph).purges {
+        let rule = &graph.rules[purge.rule];
+        if args.rule.as_ref().is_some_and(|name| *name != rule.name) {
+            continue;
+        }
+        ui.note(&format!("counting what is due of the rule {}", rule.name));
+        let backlog = backlog::look(session, args, rule)?;
+        let (speed, basis) = pace(session, rule, |name| setting(&rule.name, name))?;
+        for (table, rows) in &backlog.tables {
+            *found.tables.entry(table.clone()).or_default() += rows;
+            let mut archive = rule.archive.iter();
+            if archive.any(|id| graph.table(*id).name == *table) {
+                *found.archived.entry(table.clone()).or_default() += rows;
+            }
+        }
+        found.loads.push(Load {
+            rule: rule.name.clone(),
+            families: backlog.going,
+            rows_per_family: match backlog.going > 0.0 {
+                true => (backlog.rows / backlog.going).max(1.0),
+                false => 1.0,
+            },
+            inflow: backlog.inflow.unwrap_or(0.0) * backlog.share(),
+            speed,
+            run_families: setting(&rule.name, "run_families").max(1.0),
+            run_rows: match setting(&rule.name, "run_rows") {
+                rows if rows > 0.0 => rows,
+                _ => f64::INFINITY,
+            },
+        });
+        found.rules.push((rule, backlog, speed, basis));
+    }
+    Ok(found)
 }
 
 /// What goes of each table, and the bytes that are logged of all of it, where these are known.

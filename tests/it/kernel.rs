@@ -18,6 +18,7 @@ tests! {
     lint: [
         the_text_of_the_kernel_is_the_same_in_every_spec,
         a_lock_has_the_hashes_of_the_files_that_it_names,
+        every_table_that_a_session_could_hide_is_dropped_first,
         the_kernel_deletes_from_its_own_tables_alone,
     ],
     every_server: [
@@ -165,6 +166,24 @@ fn plain(sql: &str, graph: &Graph, dialect: Dialect) -> String {
             sql.replacen(&format!("DEFINER = {owner} "), "", 1)
         }
     }
+}
+
+/// MySQL and MariaDB: a caller's temporary table would hide a table or view of the control database.
+fn every_table_that_a_session_could_hide_is_dropped_first() {
+    let files = kernel(Dialect::Mysql);
+    let text: String = files.values().map(String::as_str).collect();
+    let (_, body) = text
+        .split_once("CREATE PROCEDURE drop_shadows()")
+        .expect("what drops them");
+    let (_, list) = body
+        .split_once("DROP TEMPORARY TABLE IF EXISTS")
+        .expect("a list");
+    let (list, _) = list.split_once(';').expect("its end");
+    let dropped: BTreeSet<&str> = list.split(',').map(str::trim).collect();
+    let made: BTreeSet<&str> = created(&text, &["table", "view"]).collect();
+    assert!(made.len() > 30, "{made:?}");
+    let left: Vec<_> = made.difference(&dropped).collect();
+    assert!(left.is_empty(), "{left:?} could be hidden");
 }
 
 /// As `sha256sum -c` compares them, for every lock that is committed.

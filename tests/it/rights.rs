@@ -637,6 +637,11 @@ fn hide(dialect: Dialect) {
         .flat_map(|body| body.split("CREATE TEMPORARY TABLE ").skip(1))
         .filter_map(|rest| rest.split_whitespace().next())
         .map(|name| name.replace('`', ""))
+        .map(|name| match name.contains('.') {
+            true => name,
+            // The kernel's own names are those of its database.
+            false => format!("{control}.{name}"),
+        })
         .collect();
     assert!(work.len() > 10, "{work:?}");
     installation.execute("UPDATE W.control SET armed = true");

@@ -374,10 +374,11 @@ SQL SECURITY DEFINER
 COMMENT 'Drops the temporary tables of the session that have the name of a table or view which the routines read.'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
-        spec, known_routine, control, latch, policy, hold, run_window, run, run_rule, run_table, run_skip, run_pass, run_sweep,
-        run_failure, run_backlog, run_stamp, run_claim, sweep, tally, unfinished, artifact,
-        rule, rule_limit, known_table, known_key, known_edge, setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state,
-        open_hours, last_look, undeletable, backlog, run_count, metrics, unarchived, kept_run;
+        control, spec, known_routine, latch, policy, hold, run_window, run, run_rule, run_table, run_skip, run_pass, run_sweep,
+        run_failure, run_backlog, run_stamp, run_claim, sweep, tally, unfinished, artifact, rule, rule_table, rule_limit,
+        known_table, known_column, known_key, known_index, known_window, known_job, known_trigger, setting, setting_log, settings,
+        rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog, run_count, metrics, unarchived,
+        kept_run;
     CALL drop_shadows_of_tables();
 END;
 

@@ -259,8 +259,14 @@ const STAMP: &[KernelFile] = &[
 
 /// Those that an installation needs.
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
-    let innodb: [(bool, &[KernelFile]); 2] =
-        [(true, innodb::CORE), (graph.workers > 1, innodb::WORKERS)];
+    let innodb: [(bool, &[KernelFile]); 3] = [
+        (true, innodb::CORE),
+        (
+            graph.rules.iter().any(super::rule_view::by_end),
+            innodb::END_TIME,
+        ),
+        (graph.workers > 1, innodb::WORKERS),
+    ];
     let postgres: [(bool, &[KernelFile]); 6] = [
         (true, CORE),
         (graph.rules.iter().any(super::rule_view::by_end), END_TIME),
@@ -478,6 +484,7 @@ mod tests {
             WORKERS,
             STAMP,
             innodb::CORE,
+            innodb::END_TIME,
             innodb::WORKERS,
         ]
         .concat();

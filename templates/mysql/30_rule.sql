@@ -1,57 +1,18 @@
 {% import "macros.sql" as w -%}
 {{ w::session(control=control) }}
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- {{ rule.name }}_open: the work tables that live as long as a run, or a preview.
+-- {{ rule.name }}_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of {{ rule.table_name }}.
 --# create procedure {{ control }}.{{ rule.name }}_open
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_open()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped, {{ control }}.work_mend, {{ control }}.work_torn;
-    CREATE TEMPORARY TABLE {{ control }}.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
-        ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
-        PRIMARY KEY (only_row)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    INSERT INTO {{ control }}.work_cursor (only_row, ended, id)
-    VALUES (1, {{ rule.least_time }}, {{ rule.first_key }});
-    CREATE TEMPORARY TABLE {{ control }}.work_gone (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done, and the links that they may have deleted.
-    CREATE TEMPORARY TABLE {{ control }}.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM {{ control }}.unfinished AS u WHERE u.rule = {{ rule.literal }};
-    CREATE TEMPORARY TABLE {{ control }}.work_torn (
-        {%- if rule.id_type %}
-        upper_id {{ rule.id_type }} NOT NULL,
-        lower_id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        run_id bigint NOT NULL DEFAULT 0,
-        KEY (upper_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
-    INSERT INTO {{ control }}.work_torn (run_id, upper_id, lower_id)
-    SELECT u.run_id, l.upper_id, l.lower_id
-    FROM {{ control }}.unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
-    WHERE u.rule = {{ rule.literal }};
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_type;
+    CREATE TEMPORARY TABLE {{ control }}.work_type{% if rule.id_type %} (
+        id {{ rule.id_type }} NOT NULL
+    ){% endif %} ENGINE = InnoDB AS
+    SELECT i.{{ rule.key }} AS id, i.{{ rule.key }} AS root_id, {% if rule.per %}i.{{ rule.per }}{% else %}CAST(NULL AS signed){% endif %} AS scope FROM {{ rule.table }} AS i LIMIT 0;
+    CALL {{ control }}.end_time_open({{ rule.literal }});
 END;
 
 -- {{ rule.name }}_work: the work tables of one batch, empty.
@@ -60,221 +21,39 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_work()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of {{ rule.table_name }}.{{ rule.key_name }}. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
-        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip,
-        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay
-{%- if rule.per and rule.opt_in %}, {{ control }}.work_due{% endif %}
-{%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
-{%- if rule.newest | length > 0 %}, {{ control }}.work_newest{% endif %}
-{%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
-{{- w::names_of_collects(control=control, rule=rule) }};
-    -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
-    CREATE TEMPORARY TABLE {{ control }}.work_scope (
-        position integer NOT NULL AUTO_INCREMENT,
-        cutoff datetime(6),
-        {%- if rule.calendar %}
-        seconds bigint,
-        {%- endif %}
-        PRIMARY KEY (position),
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT {% if rule.per %}i.{{ rule.per }}{% else %}CAST(NULL AS signed){% endif %} AS scope FROM {{ rule.table }} AS i LIMIT 0;
+    CALL {{ control }}.end_time_work();
 {%- if rule.per %}
     -- The scopes whose files are not recorded.
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_silent;
     CREATE TEMPORARY TABLE {{ control }}.work_silent (
         KEY (scope)
     ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.per }} AS scope FROM {{ rule.table }} AS i LIMIT 0;
+    SELECT k.scope FROM {{ control }}.work_type AS k LIMIT 0;
 {%- endif %}
-    CREATE TEMPORARY TABLE {{ control }}.work_held (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    -- The roots to judge.
-    CREATE TEMPORARY TABLE {{ control }}.work_root (
-        ended datetime(6),
-        PRIMARY KEY (id),
-        KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
 {%- if rule.per and rule.opt_in %}
-    -- The next roots of each scope, of which the first are those.
+    -- The next roots of each scope, of which the first are those of the batch.
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_due;
     CREATE TEMPORARY TABLE {{ control }}.work_due (
         ended datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
         PRIMARY KEY (ended, id)
     ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-{%- endif %}
-    -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
-    CREATE TEMPORARY TABLE {{ control }}.work_seen (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    -- The rows of {{ rule.table_name }} behind them. What is left in here after the verdict goes.
-    CREATE TEMPORARY TABLE {{ control }}.work_member (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        final boolean NOT NULL DEFAULT false,
-        root boolean NOT NULL DEFAULT false,
-        ended datetime(6),
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id{% if rule.per %}, i.{{ rule.per }} AS scope{% endif %} FROM {{ rule.table }} AS i LIMIT 0;
-    -- The links found at each depth, seen from their upper end or, upwards, from their lower end.
-    CREATE TEMPORARY TABLE {{ control }}.work_link (
-        {%- if rule.id_type %}
-        upper_id {{ rule.id_type }} NOT NULL,
-        lower_id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-{%- if rule.meets | length > 0 %}
-        -- No link: both ends share a row.
-        shares boolean NOT NULL DEFAULT false,
-{%- endif %}
-        cutoff datetime(6),
-        KEY (depth, upwards)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
-    -- Rows that another session holds.
-    CREATE TEMPORARY TABLE {{ control }}.work_locked (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-{%- if rule.keeps | length > 0 %}
-    -- Rows that a row of another table keeps.
-    CREATE TEMPORARY TABLE {{ control }}.work_kept (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-{%- endif %}
-{%- if rule.newest | length > 0 %}
-    -- Roots that are among the newest of their group.
-    CREATE TEMPORARY TABLE {{ control }}.work_newest (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    SELECT k.root_id AS id FROM {{ control }}.work_type AS k LIMIT 0;
 {%- endif %}
 {%- if rule.uppers | length > 0 %}
     -- What was deleted in which round.
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_lowest;
     CREATE TEMPORARY TABLE {{ control }}.work_lowest (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
         round integer NOT NULL DEFAULT 0,
         PRIMARY KEY (id),
         KEY (round)
     ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
+    SELECT k.id FROM {{ control }}.work_type AS k LIMIT 0;
 {%- endif %}
-    -- What the verdict needs where something speaks against somebody.
-    CREATE TEMPORARY TABLE {{ control }}.work_arc (
-        {%- if rule.id_type %}
-        upper_id {{ rule.id_type }} NOT NULL,
-        lower_id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-{%- if rule.meets | length > 0 %}
-        shares boolean NOT NULL DEFAULT false,
+{%- for collect in rule.collects %}
+{%- if not collect.joined %}
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ collect.work }};
 {%- endif %}
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS upper_id, i.{{ rule.key }} AS lower_id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_doubt (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_front (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_case (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_rise (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT {{ rule.least_time }},
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_reach (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-{%- if rule.closed %}
-    CREATE TEMPORARY TABLE {{ control }}.work_stay (
-        {%- if rule.id_type %}
-        id {{ rule.id_type }} NOT NULL,
-        {%- endif %}
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.{{ rule.key }} AS id FROM {{ rule.table }} AS i LIMIT 0;
-{%- endif %}
-    -- The roots that stay, and why.
-    CREATE TEMPORARY TABLE {{ control }}.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
+{%- endfor %}
     {{- w::make_collects(control=control, rule=rule) }}
 END;
 
@@ -284,15 +63,8 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_close()
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        {{ control }}.work_cursor, {{ control }}.work_gone, {{ control }}.work_skipped, {{ control }}.work_mend, {{ control }}.work_torn,
-        {{ control }}.work_scope, {{ control }}.work_silent, {{ control }}.work_held, {{ control }}.work_root, {{ control }}.work_seen,
-        {{ control }}.work_member, {{ control }}.work_link, {{ control }}.work_locked, {{ control }}.work_skip,
-        {{ control }}.work_arc, {{ control }}.work_doubt, {{ control }}.work_front, {{ control }}.work_case, {{ control }}.work_rise, {{ control }}.work_reach, {{ control }}.work_stay
-{%- if rule.per and rule.opt_in %}, {{ control }}.work_due{% endif %}
-{%- if rule.keeps | length > 0 %}, {{ control }}.work_kept{% endif %}
-{%- if rule.newest | length > 0 %}, {{ control }}.work_newest{% endif %}
-{%- if rule.uppers | length > 0 %}, {{ control }}.work_lowest{% endif %}
+    CALL {{ control }}.end_time_close();
+    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_silent, {{ control }}.work_due, {{ control }}.work_lowest
 {{- w::names_of_collects(control=control, rule=rule) }};
 END;
 
@@ -478,7 +250,7 @@ END;
 {%- else %}
 -- Literal: a root's own descendants decide, whoever else links to them.
 {%- endif %}
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise {{ rule.name }}_doubt goes on.
+-- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
@@ -646,8 +418,8 @@ BEGIN
     END IF;
 {%- for keep in rule.keeps %}
     -- {{ keep.why }}
-    INSERT IGNORE INTO {{ control }}.work_kept (id)
-    SELECT m.id
+    INSERT IGNORE INTO {{ control }}.work_against (id, fault)
+    SELECT m.id, 6
     FROM {{ control }}.work_member AS m
 {%- for hop in keep.hops %}
     STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
@@ -659,8 +431,8 @@ BEGIN
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock AND NOT p_purge THEN{% else %}ELSEIF NOT p_purge THEN{% endif %}
 {%- for newest in rule.newest %}
-        INSERT IGNORE INTO {{ control }}.work_newest (id)
-        SELECT i.{{ rule.key }}
+        INSERT IGNORE INTO {{ control }}.work_against (id, fault)
+        SELECT i.{{ rule.key }}, 4
         FROM {{ control }}.work_member AS m
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = m.id
         WHERE {{ newest.placed | join(sep=" AND ") }}
@@ -691,227 +463,9 @@ BEGIN
     END IF;
 {%- endif %}
     IF v_doubts > 0 THEN
-        CALL {{ control }}.{{ rule.name }}_doubt(p_purge);
+        CALL {{ control }}.end_time_doubt({{ rule.closed }}, p_purge);
         SELECT COUNT(*) INTO o_families FROM {{ control }}.work_member AS m WHERE m.root;
     END IF;
-END;
-
--- {{ rule.name }}_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
--- with care; the others go.
---# create procedure {{ control }}.{{ rule.name }}_doubt
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_doubt(IN p_purge boolean)
-SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body @body@]'
-BEGIN
-    DECLARE v_round integer DEFAULT 0;
-    DECLARE v_count bigint DEFAULT 1;
-
-    -- A link to an id without a row links nothing. The end that a link was found from is a member.
-    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id{% if rule.meets | length > 0 %}, shares{% endif %})
-    SELECT l.upper_id, l.lower_id{% if rule.meets | length > 0 %}, l.shares{% endif %}
-    FROM {{ control }}.work_link AS l
-    JOIN {{ control }}.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END{% if rule.meets | length > 0 %}
-    ORDER BY l.shares{% endif %};
-    INSERT IGNORE INTO {{ control }}.work_arc (upper_id, lower_id{% if rule.meets | length > 0 %}, shares{% endif %})
-    SELECT l.upper_id, l.lower_id{% if rule.meets | length > 0 %}, l.shares{% endif %}
-    FROM {{ control }}.work_link AS l
-    JOIN {{ control }}.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END{% if rule.meets | length > 0 %}
-    ORDER BY l.shares{% endif %};
-
-    -- The doubts, and all that is linked to them.
-    INSERT INTO {{ control }}.work_doubt (id)
-    SELECT m.id
-    FROM {{ control }}.work_member AS m
-    WHERE NOT m.final
-       OR m.cutoff IS NULL
-{%- if rule.closed %}
-       OR (m.upwards AND NOT m.root)
-{%- endif %}
-       OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff));
-    INSERT IGNORE INTO {{ control }}.work_doubt (id)
-    SELECT k.id FROM {{ control }}.work_locked AS k;
-    INSERT IGNORE INTO {{ control }}.work_doubt (id)
-    SELECT m.id
-    FROM {{ control }}.work_held AS h
-    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = h.id;
-{%- if rule.keeps | length > 0 %}
-    INSERT IGNORE INTO {{ control }}.work_doubt (id)
-    SELECT k.id FROM {{ control }}.work_kept AS k;
-{%- endif %}
-{%- if rule.newest | length > 0 %}
-    INSERT IGNORE INTO {{ control }}.work_doubt (id)
-    SELECT e.id FROM {{ control }}.work_newest AS e;
-{%- endif %}
-{%- if rule.linked %}
-    INSERT IGNORE INTO {{ control }}.work_doubt (id)
-    SELECT m.id
-    FROM {{ control }}.work_link AS l
-    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = l.lower_id
-    WHERE NOT l.upwards
-      AND m.cutoff <> l.cutoff;
-    WHILE v_count > 0 DO
-        INSERT INTO {{ control }}.work_front (id, purpose, round)
-        SELECT a.lower_id, 1, v_round
-        FROM {{ control }}.work_doubt AS d
-        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.upper_id = d.id
-        WHERE d.round = v_round;
-        INSERT INTO {{ control }}.work_front (id, purpose, round)
-        SELECT a.upper_id, 1, v_round
-        FROM {{ control }}.work_doubt AS d
-        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.lower_id = d.id
-        WHERE d.round = v_round;
-        INSERT IGNORE INTO {{ control }}.work_doubt (id, round)
-        SELECT f.id, v_round + 1
-        FROM {{ control }}.work_front AS f
-        WHERE f.purpose = 1
-          AND f.round = v_round;
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-{%- endif %}
-
-    -- What speaks against a row speaks against all rows above it: the first fault below, and the newest end time below.
-    INSERT INTO {{ control }}.work_case (id, root, fault, cutoff, newest)
-    SELECT
-        m.id, m.root,
-        CASE
-            WHEN h.id IS NOT NULL THEN 1
-            WHEN NOT m.final THEN 2
-            WHEN m.ended IS NULL AND NOT p_purge THEN 3
-{%- if rule.newest | length > 0 %}
-            WHEN e.id IS NOT NULL THEN 4
-{%- endif %}
-{%- if rule.keeps | length > 0 %}
-            WHEN k.id IS NOT NULL THEN 6
-{%- endif %}
-            ELSE 9
-        END,
-        IF(m.root, m.cutoff, NULL),
-        COALESCE(m.ended, {{ rule.least_time }})
-    FROM {{ control }}.work_doubt AS d
-    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = d.id
-    LEFT JOIN {{ control }}.work_held AS h ON h.id = m.id
-{%- if rule.keeps | length > 0 %}
-    LEFT JOIN {{ control }}.work_kept AS k ON k.id = m.id
-{%- endif %}
-{%- if rule.newest | length > 0 %}
-    LEFT JOIN {{ control }}.work_newest AS e ON e.id = m.id
-{%- endif %};
-    INSERT INTO {{ control }}.work_case (id, locked, fault, newest)
-    SELECT k.id, true, IF(h.id IS NULL, 5, 1), {{ rule.least_time }}
-    FROM {{ control }}.work_locked AS k
-    LEFT JOIN {{ control }}.work_held AS h ON h.id = k.id;
-{%- if rule.linked %}
-    SET v_round = 0, v_count = 1;
-    WHILE v_count > 0 DO
-        INSERT INTO {{ control }}.work_rise (id, round, fault, newest)
-        SELECT a.upper_id, v_round, MIN(c.fault), MAX(c.newest)
-        FROM {{ control }}.work_case AS c
-        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.lower_id = c.id
-        WHERE c.round = v_round{% if rule.meets | length > 0 %}
-          AND NOT a.shares{% endif %}
-        GROUP BY a.upper_id;
-        UPDATE {{ control }}.work_rise AS u
-        STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = u.id
-        SET c.fault = LEAST(c.fault, u.fault),
-            c.newest = GREATEST(c.newest, u.newest),
-            c.round = v_round + 1
-        WHERE u.round = v_round
-          AND (u.fault < c.fault OR u.newest > c.newest);
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-{%- endif %}
-    UPDATE {{ control }}.work_case AS c
-    SET c.verdict = LEAST(c.fault, IF(NOT p_purge AND c.newest >= c.cutoff, 4, 9))
-    WHERE c.root
-      AND c.cutoff IS NOT NULL;
-{% if rule.closed %}
-    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
-    INSERT INTO {{ control }}.work_reach (id)
-    SELECT c.id FROM {{ control }}.work_case AS c WHERE c.root AND c.cutoff IS NOT NULL;
-{%- else %}
-    -- What goes: the roots without a fault, and all rows below them.
-    INSERT INTO {{ control }}.work_reach (id)
-    SELECT r.id
-    FROM {{ control }}.work_root AS r
-    STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = r.id
-    WHERE c.root
-      AND c.cutoff IS NOT NULL
-      AND c.verdict = 9;
-{%- endif %}
-{%- if rule.linked %}
-    SET v_round = 0, v_count = 1;
-    WHILE v_count > 0 DO
-        INSERT INTO {{ control }}.work_front (id, purpose, round)
-        SELECT a.lower_id, 2, v_round
-        FROM {{ control }}.work_reach AS c
-        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.upper_id = c.id
-        WHERE c.round = v_round{% if rule.meets | length > 0 %}
-          AND NOT a.shares{% endif %};
-        INSERT IGNORE INTO {{ control }}.work_reach (id, round)
-        SELECT f.id, v_round + 1
-        FROM {{ control }}.work_front AS f
-        WHERE f.purpose = 2
-          AND f.round = v_round;
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-{%- endif %}
-{%- if rule.closed %}
-    INSERT INTO {{ control }}.work_stay (id)
-    SELECT c.id
-    FROM {{ control }}.work_case AS c
-    LEFT JOIN {{ control }}.work_reach AS u ON u.id = c.id
-    WHERE c.locked
-       OR u.id IS NULL
-       OR (c.root AND (c.cutoff IS NULL OR c.verdict < 9));
-{%- if rule.linked %}
-    SET v_round = 0, v_count = 1;
-    WHILE v_count > 0 DO
-        INSERT INTO {{ control }}.work_front (id, purpose, round)
-        SELECT a.lower_id, 3, v_round
-        FROM {{ control }}.work_stay AS s
-        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.upper_id = s.id
-        WHERE s.round = v_round;
-        INSERT INTO {{ control }}.work_front (id, purpose, round)
-        SELECT a.upper_id, 3, v_round
-        FROM {{ control }}.work_stay AS s
-        STRAIGHT_JOIN {{ control }}.work_arc AS a ON a.lower_id = s.id
-        WHERE s.round = v_round;
-        INSERT IGNORE INTO {{ control }}.work_stay (id, round)
-        SELECT f.id, v_round + 1
-        FROM {{ control }}.work_front AS f
-        WHERE f.purpose = 3
-          AND f.round = v_round;
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-{%- endif %}
-    DELETE m
-    FROM {{ control }}.work_stay AS s
-    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = s.id;
-{%- else %}
-    DELETE m
-    FROM {{ control }}.work_doubt AS d
-    STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = d.id
-    LEFT JOIN {{ control }}.work_reach AS u ON u.id = d.id
-    WHERE u.id IS NULL;
-{%- endif %}
-
-    INSERT INTO {{ control }}.work_skip (skip_key, reason)
-    SELECT
-        r.id,
-        CASE
-            WHEN c.locked THEN 'LOCKED'
-            WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
-            ELSE ELT(LEAST(c.verdict, {% if rule.keeps | length > 0 %}7{% else %}6{% endif %}), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', {% if rule.keeps | length > 0 %}'REFERENCED', {% endif %}'SHARED_MEMBER')
-        END
-    FROM {{ control }}.work_root AS r
-    STRAIGHT_JOIN {{ control }}.work_case AS c ON c.id = r.id
-    LEFT JOIN {{ control }}.work_member AS m ON m.id = r.id
-    WHERE m.id IS NULL
-    ORDER BY r.ended, r.id;
 END;
 
 {{ w::rows_below(control=control, rule=rule, members="work_gone") }}

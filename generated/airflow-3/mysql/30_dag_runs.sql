@@ -8,54 +8,19 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- dag_runs_open: the work tables that live as long as a run, or a preview.
+-- dag_runs_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of dag_run.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_open()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 8df00ed598d2]'
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body ba4c139fe0bb]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_cursor, windrow_airflow_3.work_gone, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_torn;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
-        ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (only_row)
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+        id int NOT NULL
     ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_cursor (only_row, ended, id)
-    VALUES (1, '1970-01-01 00:00:01', -2147483648);
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_gone (
-        id int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done, and the links that they may have deleted.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_airflow_3.unfinished AS u WHERE u.rule = 'dag_runs';
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_torn (
-        upper_id int NOT NULL,
-        lower_id int NOT NULL,
-        run_id bigint NOT NULL DEFAULT 0,
-        KEY (upper_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_torn (run_id, upper_id, lower_id)
-    SELECT u.run_id, l.upper_id, l.lower_id
-    FROM windrow_airflow_3.unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
-    WHERE u.rule = 'dag_runs';
+    SELECT i.`id` AS id, i.`id` AS root_id, i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CALL windrow_airflow_3.end_time_open('dag_runs');
 END$$
 DELIMITER ;
 
@@ -64,152 +29,24 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of dag_run.id. [body 5b7be5631153]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of dag_run.id. [body f3d1743a8b0b]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_scope, windrow_airflow_3.work_silent, windrow_airflow_3.work_held, windrow_airflow_3.work_root, windrow_airflow_3.work_seen,
-        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay, windrow_airflow_3.work_due, windrow_airflow_3.work_newest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
-    -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_scope (
-        position integer NOT NULL AUTO_INCREMENT,
-        cutoff datetime(6),
-        PRIMARY KEY (position),
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CALL windrow_airflow_3.end_time_work();
     -- The scopes whose files are not recorded.
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_silent;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_silent (
         KEY (scope)
     ) ENGINE = InnoDB AS
-    SELECT i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_held (
-        id int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- The roots to judge.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_root (
-        ended datetime(6),
-        PRIMARY KEY (id),
-        KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- The next roots of each scope, of which the first are those.
+    SELECT k.scope FROM windrow_airflow_3.work_type AS k LIMIT 0;
+    -- The next roots of each scope, of which the first are those of the batch.
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_due;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_due (
         ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
         PRIMARY KEY (ended, id)
     ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_seen (
-        id int NOT NULL,
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- The rows of dag_run behind them. What is left in here after the verdict goes.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_member (
-        id int NOT NULL,
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        final boolean NOT NULL DEFAULT false,
-        root boolean NOT NULL DEFAULT false,
-        ended datetime(6),
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- The links found at each depth, seen from their upper end or, upwards, from their lower end.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_link (
-        upper_id int NOT NULL,
-        lower_id int NOT NULL,
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        KEY (depth, upwards)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- Rows that another session holds.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
-        id int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- Roots that are among the newest of their group.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_newest (
-        id int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- What the verdict needs where something speaks against somebody.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_arc (
-        upper_id int NOT NULL,
-        lower_id int NOT NULL,
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_doubt (
-        id int NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_front (
-        id int NOT NULL,
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_case (
-        id int NOT NULL,
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_rise (
-        id int NOT NULL,
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_reach (
-        id int NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_stay (
-        id int NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_run` AS i LIMIT 0;
-    -- The roots that stay, and why.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
+    SELECT k.root_id AS id FROM windrow_airflow_3.work_type AS k LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_k_task_instance;
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_k_task_instance_history;
     CREATE TEMPORARY TABLE windrow_airflow_3.work_k_task_instance (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
@@ -226,13 +63,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body d524594224fe]'
+COMMENT 'Drops the work tables. [body 08d51c0c806c]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_cursor, windrow_airflow_3.work_gone, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_torn,
-        windrow_airflow_3.work_scope, windrow_airflow_3.work_silent, windrow_airflow_3.work_held, windrow_airflow_3.work_root, windrow_airflow_3.work_seen,
-        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay, windrow_airflow_3.work_due, windrow_airflow_3.work_newest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
+    CALL windrow_airflow_3.end_time_close();
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_silent, windrow_airflow_3.work_due, windrow_airflow_3.work_lowest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
 END$$
 DELIMITER ;
 
@@ -375,12 +209,12 @@ DELIMITER ;
 --
 -- A member is a row of dag_run. Links to ids without a row are not followed.
 -- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise dag_runs_doubt goes on.
+-- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 94679e13d1a1]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 016e442a3b15]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -461,8 +295,8 @@ BEGIN
     END IF;
     -- While the newest are locked, nobody can delete them and leave the group without.
     IF p_lock AND NOT p_purge THEN
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
@@ -478,8 +312,8 @@ BEGIN
               FOR SHARE SKIP LOCKED
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
@@ -498,8 +332,8 @@ BEGIN
               FOR SHARE SKIP LOCKED
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
@@ -519,8 +353,8 @@ BEGIN
               FOR SHARE SKIP LOCKED
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
@@ -537,8 +371,8 @@ BEGIN
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
     ELSEIF NOT p_purge THEN
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
@@ -553,8 +387,8 @@ BEGIN
               LIMIT 1
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
@@ -572,8 +406,8 @@ BEGIN
               LIMIT 1
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
@@ -592,8 +426,8 @@ BEGIN
               LIMIT 1
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
@@ -617,103 +451,9 @@ BEGIN
     INTO v_doubts, o_families, v_first, v_last
     FROM windrow_airflow_3.work_member AS m;
     IF v_doubts > 0 THEN
-        CALL windrow_airflow_3.dag_runs_doubt(p_purge);
+        CALL windrow_airflow_3.end_time_doubt(true, p_purge);
         SELECT COUNT(*) INTO o_families FROM windrow_airflow_3.work_member AS m WHERE m.root;
     END IF;
-END$$
-DELIMITER ;
-
--- dag_runs_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
--- with care; the others go.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_doubt;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_doubt(IN p_purge boolean)
-SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body df69d2154fef]'
-BEGIN
-    DECLARE v_round integer DEFAULT 0;
-    DECLARE v_count bigint DEFAULT 1;
-
-    -- A link to an id without a row links nothing. The end that a link was found from is a member.
-    INSERT IGNORE INTO windrow_airflow_3.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_airflow_3.work_link AS l
-    JOIN windrow_airflow_3.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-    INSERT IGNORE INTO windrow_airflow_3.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_airflow_3.work_link AS l
-    JOIN windrow_airflow_3.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-
-    -- The doubts, and all that is linked to them.
-    INSERT INTO windrow_airflow_3.work_doubt (id)
-    SELECT m.id
-    FROM windrow_airflow_3.work_member AS m
-    WHERE NOT m.final
-       OR m.cutoff IS NULL
-       OR (m.upwards AND NOT m.root)
-       OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff));
-    INSERT IGNORE INTO windrow_airflow_3.work_doubt (id)
-    SELECT k.id FROM windrow_airflow_3.work_locked AS k;
-    INSERT IGNORE INTO windrow_airflow_3.work_doubt (id)
-    SELECT m.id
-    FROM windrow_airflow_3.work_held AS h
-    STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = h.id;
-    INSERT IGNORE INTO windrow_airflow_3.work_doubt (id)
-    SELECT e.id FROM windrow_airflow_3.work_newest AS e;
-
-    -- What speaks against a row speaks against all rows above it: the first fault below, and the newest end time below.
-    INSERT INTO windrow_airflow_3.work_case (id, root, fault, cutoff, newest)
-    SELECT
-        m.id, m.root,
-        CASE
-            WHEN h.id IS NOT NULL THEN 1
-            WHEN NOT m.final THEN 2
-            WHEN m.ended IS NULL AND NOT p_purge THEN 3
-            WHEN e.id IS NOT NULL THEN 4
-            ELSE 9
-        END,
-        IF(m.root, m.cutoff, NULL),
-        COALESCE(m.ended, '1970-01-01 00:00:01')
-    FROM windrow_airflow_3.work_doubt AS d
-    STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = d.id
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.id = m.id
-    LEFT JOIN windrow_airflow_3.work_newest AS e ON e.id = m.id;
-    INSERT INTO windrow_airflow_3.work_case (id, locked, fault, newest)
-    SELECT k.id, true, IF(h.id IS NULL, 5, 1), '1970-01-01 00:00:01'
-    FROM windrow_airflow_3.work_locked AS k
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.id = k.id;
-    UPDATE windrow_airflow_3.work_case AS c
-    SET c.verdict = LEAST(c.fault, IF(NOT p_purge AND c.newest >= c.cutoff, 4, 9))
-    WHERE c.root
-      AND c.cutoff IS NOT NULL;
-
-    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
-    INSERT INTO windrow_airflow_3.work_reach (id)
-    SELECT c.id FROM windrow_airflow_3.work_case AS c WHERE c.root AND c.cutoff IS NOT NULL;
-    INSERT INTO windrow_airflow_3.work_stay (id)
-    SELECT c.id
-    FROM windrow_airflow_3.work_case AS c
-    LEFT JOIN windrow_airflow_3.work_reach AS u ON u.id = c.id
-    WHERE c.locked
-       OR u.id IS NULL
-       OR (c.root AND (c.cutoff IS NULL OR c.verdict < 9));
-    DELETE m
-    FROM windrow_airflow_3.work_stay AS s
-    STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = s.id;
-
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT
-        r.id,
-        CASE
-            WHEN c.locked THEN 'LOCKED'
-            WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
-            ELSE ELT(LEAST(c.verdict, 6), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'SHARED_MEMBER')
-        END
-    FROM windrow_airflow_3.work_root AS r
-    STRAIGHT_JOIN windrow_airflow_3.work_case AS c ON c.id = r.id
-    LEFT JOIN windrow_airflow_3.work_member AS m ON m.id = r.id
-    WHERE m.id IS NULL
-    ORDER BY r.ended, r.id;
 END$$
 DELIMITER ;
 
@@ -2193,7 +1933,7 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_dag_runs.sql', '[
-    "dag_runs_batch", "dag_runs_close", "dag_runs_doubt", "dag_runs_due", "dag_runs_finish", "dag_runs_judge",
-    "dag_runs_next", "dag_runs_open", "dag_runs_outlook", "dag_runs_preview", "dag_runs_purge", "dag_runs_row",
-    "dag_runs_rows", "dag_runs_scope", "dag_runs_step", "dag_runs_undated", "dag_runs_work"
+    "dag_runs_batch", "dag_runs_close", "dag_runs_due", "dag_runs_finish", "dag_runs_judge", "dag_runs_next",
+    "dag_runs_open", "dag_runs_outlook", "dag_runs_preview", "dag_runs_purge", "dag_runs_row", "dag_runs_rows",
+    "dag_runs_scope", "dag_runs_step", "dag_runs_undated", "dag_runs_work"
 ]');

@@ -8,51 +8,17 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- dag_version_open: the work tables that live as long as a run, or a preview.
+-- dag_version_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of dag_version.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_open()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body cd24e028bda0]'
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 1268f6a60827]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_cursor, windrow_airflow_3.work_gone, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_torn;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
-        ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (only_row)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_cursor (only_row, ended, id)
-    VALUES (1, '1970-01-01 00:00:01', '');
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_gone (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done, and the links that they may have deleted.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_airflow_3.unfinished AS u WHERE u.rule = 'dag_version';
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_torn (
-        run_id bigint NOT NULL DEFAULT 0,
-        KEY (upper_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_torn (run_id, upper_id, lower_id)
-    SELECT u.run_id, l.upper_id, l.lower_id
-    FROM windrow_airflow_3.unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
-    WHERE u.rule = 'dag_version';
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_type ENGINE = InnoDB AS
+    SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`dag_version` AS i LIMIT 0;
+    CALL windrow_airflow_3.end_time_open('dag_version');
 END$$
 DELIMITER ;
 
@@ -61,131 +27,9 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of dag_version.id. [body 4440abab9a1b]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of dag_version.id. [body 9ad0fdf4f6a5]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_scope, windrow_airflow_3.work_silent, windrow_airflow_3.work_held, windrow_airflow_3.work_root, windrow_airflow_3.work_seen,
-        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay, windrow_airflow_3.work_kept, windrow_airflow_3.work_newest;
-    -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_scope (
-        position integer NOT NULL AUTO_INCREMENT,
-        cutoff datetime(6),
-        PRIMARY KEY (position),
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT CAST(NULL AS signed) AS scope FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_held (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- The roots to judge.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_root (
-        ended datetime(6),
-        PRIMARY KEY (id),
-        KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_seen (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- The rows of dag_version behind them. What is left in here after the verdict goes.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_member (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        final boolean NOT NULL DEFAULT false,
-        root boolean NOT NULL DEFAULT false,
-        ended datetime(6),
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- The links found at each depth, seen from their upper end or, upwards, from their lower end.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_link (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        KEY (depth, upwards)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- Rows that another session holds.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- Rows that a row of another table keeps.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_kept (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- Roots that are among the newest of their group.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_newest (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- What the verdict needs where something speaks against somebody.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_arc (
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_doubt (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_front (
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_case (
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_rise (
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_reach (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_stay (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`dag_version` AS i LIMIT 0;
-    -- The roots that stay, and why.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
+    CALL windrow_airflow_3.end_time_work();
 END$$
 DELIMITER ;
 
@@ -194,13 +38,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 925c4f2a154a]'
+COMMENT 'Drops the work tables. [body dcdbd99a5c18]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_cursor, windrow_airflow_3.work_gone, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_torn,
-        windrow_airflow_3.work_scope, windrow_airflow_3.work_silent, windrow_airflow_3.work_held, windrow_airflow_3.work_root, windrow_airflow_3.work_seen,
-        windrow_airflow_3.work_member, windrow_airflow_3.work_link, windrow_airflow_3.work_locked, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_arc, windrow_airflow_3.work_doubt, windrow_airflow_3.work_front, windrow_airflow_3.work_case, windrow_airflow_3.work_rise, windrow_airflow_3.work_reach, windrow_airflow_3.work_stay, windrow_airflow_3.work_kept, windrow_airflow_3.work_newest;
+    CALL windrow_airflow_3.end_time_close();
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_silent, windrow_airflow_3.work_due, windrow_airflow_3.work_lowest;
 END$$
 DELIMITER ;
 
@@ -265,12 +106,12 @@ DELIMITER ;
 --
 -- A member is a row of dag_version. Links to ids without a row are not followed.
 -- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise dag_version_doubt goes on.
+-- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 428565fe89b5]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body c343d15de94c]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -345,29 +186,29 @@ BEGIN
         STRAIGHT_JOIN windrow_airflow_3.work_seen AS w ON w.id = h.id;
     END IF;
     -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
-    INSERT IGNORE INTO windrow_airflow_3.work_kept (id)
-    SELECT m.id
+    INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+    SELECT m.id, 6
     FROM windrow_airflow_3.work_member AS m
     STRAIGHT_JOIN `airflow`.`dag_run` AS t1 ON t1.`created_dag_version_id` = m.id;
     SET v_doubts = v_doubts + ROW_COUNT();
     -- A row of deadline keeps the row of deadline_alert that deadline_alert_id names.
-    INSERT IGNORE INTO windrow_airflow_3.work_kept (id)
-    SELECT m.id
+    INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+    SELECT m.id, 6
     FROM windrow_airflow_3.work_member AS m
     STRAIGHT_JOIN `airflow`.`serialized_dag` AS t1 ON t1.`dag_version_id` = m.id
     STRAIGHT_JOIN `airflow`.`deadline_alert` AS t2 ON t2.`serialized_dag_id` = t1.`id`
     STRAIGHT_JOIN `airflow`.`deadline` AS t3 ON t3.`deadline_alert_id` = t2.`id`;
     SET v_doubts = v_doubts + ROW_COUNT();
     -- A row of task_instance keeps the row of dag_version that dag_version_id names.
-    INSERT IGNORE INTO windrow_airflow_3.work_kept (id)
-    SELECT m.id
+    INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+    SELECT m.id, 6
     FROM windrow_airflow_3.work_member AS m
     STRAIGHT_JOIN `airflow`.`task_instance` AS t1 ON t1.`dag_version_id` = m.id;
     SET v_doubts = v_doubts + ROW_COUNT();
     -- While the newest are locked, nobody can delete them and leave the group without.
     IF p_lock AND NOT p_purge THEN
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`version_number` IS NOT NULL
@@ -382,8 +223,8 @@ BEGIN
           )) IS NOT TRUE;
         SET v_doubts = v_doubts + ROW_COUNT();
     ELSEIF NOT p_purge THEN
-        INSERT IGNORE INTO windrow_airflow_3.work_newest (id)
-        SELECT i.`id`
+        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
+        SELECT i.`id`, 4
         FROM windrow_airflow_3.work_member AS m
         STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = m.id
         WHERE i.`dag_id` IS NOT NULL AND i.`version_number` IS NOT NULL
@@ -403,107 +244,9 @@ BEGIN
     INTO v_doubts, o_families
     FROM windrow_airflow_3.work_member AS m;
     IF v_doubts > 0 THEN
-        CALL windrow_airflow_3.dag_version_doubt(p_purge);
+        CALL windrow_airflow_3.end_time_doubt(true, p_purge);
         SELECT COUNT(*) INTO o_families FROM windrow_airflow_3.work_member AS m WHERE m.root;
     END IF;
-END$$
-DELIMITER ;
-
--- dag_version_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
--- with care; the others go.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_doubt;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_doubt(IN p_purge boolean)
-SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body 08254fa92935]'
-BEGIN
-    DECLARE v_round integer DEFAULT 0;
-    DECLARE v_count bigint DEFAULT 1;
-
-    -- A link to an id without a row links nothing. The end that a link was found from is a member.
-    INSERT IGNORE INTO windrow_airflow_3.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_airflow_3.work_link AS l
-    JOIN windrow_airflow_3.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-    INSERT IGNORE INTO windrow_airflow_3.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_airflow_3.work_link AS l
-    JOIN windrow_airflow_3.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-
-    -- The doubts, and all that is linked to them.
-    INSERT INTO windrow_airflow_3.work_doubt (id)
-    SELECT m.id
-    FROM windrow_airflow_3.work_member AS m
-    WHERE NOT m.final
-       OR m.cutoff IS NULL
-       OR (m.upwards AND NOT m.root)
-       OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff));
-    INSERT IGNORE INTO windrow_airflow_3.work_doubt (id)
-    SELECT k.id FROM windrow_airflow_3.work_locked AS k;
-    INSERT IGNORE INTO windrow_airflow_3.work_doubt (id)
-    SELECT m.id
-    FROM windrow_airflow_3.work_held AS h
-    STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = h.id;
-    INSERT IGNORE INTO windrow_airflow_3.work_doubt (id)
-    SELECT k.id FROM windrow_airflow_3.work_kept AS k;
-    INSERT IGNORE INTO windrow_airflow_3.work_doubt (id)
-    SELECT e.id FROM windrow_airflow_3.work_newest AS e;
-
-    -- What speaks against a row speaks against all rows above it: the first fault below, and the newest end time below.
-    INSERT INTO windrow_airflow_3.work_case (id, root, fault, cutoff, newest)
-    SELECT
-        m.id, m.root,
-        CASE
-            WHEN h.id IS NOT NULL THEN 1
-            WHEN NOT m.final THEN 2
-            WHEN m.ended IS NULL AND NOT p_purge THEN 3
-            WHEN e.id IS NOT NULL THEN 4
-            WHEN k.id IS NOT NULL THEN 6
-            ELSE 9
-        END,
-        IF(m.root, m.cutoff, NULL),
-        COALESCE(m.ended, '1970-01-01 00:00:01')
-    FROM windrow_airflow_3.work_doubt AS d
-    STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = d.id
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.id = m.id
-    LEFT JOIN windrow_airflow_3.work_kept AS k ON k.id = m.id
-    LEFT JOIN windrow_airflow_3.work_newest AS e ON e.id = m.id;
-    INSERT INTO windrow_airflow_3.work_case (id, locked, fault, newest)
-    SELECT k.id, true, IF(h.id IS NULL, 5, 1), '1970-01-01 00:00:01'
-    FROM windrow_airflow_3.work_locked AS k
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.id = k.id;
-    UPDATE windrow_airflow_3.work_case AS c
-    SET c.verdict = LEAST(c.fault, IF(NOT p_purge AND c.newest >= c.cutoff, 4, 9))
-    WHERE c.root
-      AND c.cutoff IS NOT NULL;
-
-    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
-    INSERT INTO windrow_airflow_3.work_reach (id)
-    SELECT c.id FROM windrow_airflow_3.work_case AS c WHERE c.root AND c.cutoff IS NOT NULL;
-    INSERT INTO windrow_airflow_3.work_stay (id)
-    SELECT c.id
-    FROM windrow_airflow_3.work_case AS c
-    LEFT JOIN windrow_airflow_3.work_reach AS u ON u.id = c.id
-    WHERE c.locked
-       OR u.id IS NULL
-       OR (c.root AND (c.cutoff IS NULL OR c.verdict < 9));
-    DELETE m
-    FROM windrow_airflow_3.work_stay AS s
-    STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = s.id;
-
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT
-        r.id,
-        CASE
-            WHEN c.locked THEN 'LOCKED'
-            WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
-            ELSE ELT(LEAST(c.verdict, 7), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED', 'SHARED_MEMBER')
-        END
-    FROM windrow_airflow_3.work_root AS r
-    STRAIGHT_JOIN windrow_airflow_3.work_case AS c ON c.id = r.id
-    LEFT JOIN windrow_airflow_3.work_member AS m ON m.id = r.id
-    WHERE m.id IS NULL
-    ORDER BY r.ended, r.id;
 END$$
 DELIMITER ;
 
@@ -1400,8 +1143,8 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_dag_version.sql', '[
-    "dag_version_batch", "dag_version_close", "dag_version_doubt", "dag_version_due", "dag_version_finish",
-    "dag_version_judge", "dag_version_next", "dag_version_open", "dag_version_outlook", "dag_version_preview",
-    "dag_version_purge", "dag_version_row", "dag_version_rows", "dag_version_scope", "dag_version_step",
-    "dag_version_undated", "dag_version_work"
+    "dag_version_batch", "dag_version_close", "dag_version_due", "dag_version_finish", "dag_version_judge",
+    "dag_version_next", "dag_version_open", "dag_version_outlook", "dag_version_preview", "dag_version_purge",
+    "dag_version_row", "dag_version_rows", "dag_version_scope", "dag_version_step", "dag_version_undated",
+    "dag_version_work"
 ]');

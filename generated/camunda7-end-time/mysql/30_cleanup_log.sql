@@ -8,51 +8,17 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- cleanup_log_open: the work tables that live as long as a run, or a preview.
+-- cleanup_log_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of ACT_HI_JOB_LOG.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_open()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body e4be04ac1793]'
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 68d86483628d]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_cursor, windrow_camunda7_end_time.work_gone, windrow_camunda7_end_time.work_skipped, windrow_camunda7_end_time.work_mend, windrow_camunda7_end_time.work_torn;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (only_row)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    INSERT INTO windrow_camunda7_end_time.work_cursor (only_row, ended, id)
-    VALUES (1, '1000-01-01 00:00:00', '');
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_gone (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done, and the links that they may have deleted.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_camunda7_end_time.unfinished AS u WHERE u.rule = 'cleanup_log';
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_torn (
-        run_id bigint NOT NULL DEFAULT 0,
-        KEY (upper_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    INSERT INTO windrow_camunda7_end_time.work_torn (run_id, upper_id, lower_id)
-    SELECT u.run_id, l.upper_id, l.lower_id
-    FROM windrow_camunda7_end_time.unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
-    WHERE u.rule = 'cleanup_log';
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_type;
+    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_type ENGINE = InnoDB AS
+    SELECT i.`ID_` AS id, i.`ID_` AS root_id, CAST(NULL AS signed) AS scope FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
+    CALL windrow_camunda7_end_time.end_time_open('cleanup_log');
 END$$
 DELIMITER ;
 
@@ -61,126 +27,9 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_JOB_LOG.ID_. [body bc6875c79b9d]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_JOB_LOG.ID_. [body a7d07aa1196e]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_end_time.work_scope, windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_held, windrow_camunda7_end_time.work_root, windrow_camunda7_end_time.work_seen,
-        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip,
-        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay, windrow_camunda7_end_time.work_kept;
-    -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_scope (
-        position integer NOT NULL AUTO_INCREMENT,
-        cutoff datetime(6),
-        PRIMARY KEY (position),
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT CAST(NULL AS signed) AS scope FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_held (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- The roots to judge.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_root (
-        ended datetime(6),
-        PRIMARY KEY (id),
-        KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_seen (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- The rows of ACT_HI_JOB_LOG behind them. What is left in here after the verdict goes.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_member (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        final boolean NOT NULL DEFAULT false,
-        root boolean NOT NULL DEFAULT false,
-        ended datetime(6),
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- The links found at each depth, seen from their upper end or, upwards, from their lower end.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_link (
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        KEY (depth, upwards)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- Rows that another session holds.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_locked (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- Rows that a row of another table keeps.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_kept (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- What the verdict needs where something speaks against somebody.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_arc (
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS upper_id, i.`ID_` AS lower_id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_doubt (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_front (
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_case (
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_rise (
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_reach (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_stay (
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    -- The roots that stay, and why.
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
+    CALL windrow_camunda7_end_time.end_time_work();
 END$$
 DELIMITER ;
 
@@ -189,13 +38,10 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 10d531236dee]'
+COMMENT 'Drops the work tables. [body 8a246fac30fa]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7_end_time.work_cursor, windrow_camunda7_end_time.work_gone, windrow_camunda7_end_time.work_skipped, windrow_camunda7_end_time.work_mend, windrow_camunda7_end_time.work_torn,
-        windrow_camunda7_end_time.work_scope, windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_held, windrow_camunda7_end_time.work_root, windrow_camunda7_end_time.work_seen,
-        windrow_camunda7_end_time.work_member, windrow_camunda7_end_time.work_link, windrow_camunda7_end_time.work_locked, windrow_camunda7_end_time.work_skip,
-        windrow_camunda7_end_time.work_arc, windrow_camunda7_end_time.work_doubt, windrow_camunda7_end_time.work_front, windrow_camunda7_end_time.work_case, windrow_camunda7_end_time.work_rise, windrow_camunda7_end_time.work_reach, windrow_camunda7_end_time.work_stay, windrow_camunda7_end_time.work_kept;
+    CALL windrow_camunda7_end_time.end_time_close();
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_due, windrow_camunda7_end_time.work_lowest;
 END$$
 DELIMITER ;
 
@@ -250,12 +96,12 @@ DELIMITER ;
 --
 -- A member is a row of ACT_HI_JOB_LOG. Links to ids without a row are not followed.
 -- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise cleanup_log_doubt goes on.
+-- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 6808721cf123]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 6ade17386658]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -330,24 +176,24 @@ BEGIN
         STRAIGHT_JOIN windrow_camunda7_end_time.work_seen AS w ON w.id = h.id;
     END IF;
     -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_kept (id)
-    SELECT m.id
+    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
+    SELECT m.id, 6
     FROM windrow_camunda7_end_time.work_member AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t0 ON t0.`ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t1 ON t1.`ID_` = t0.`JOB_EXCEPTION_STACK_ID_`
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t2 ON t2.`ERROR_DETAILS_ID_` = t1.`ID_`;
     SET v_doubts = v_doubts + ROW_COUNT();
     -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_kept (id)
-    SELECT m.id
+    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
+    SELECT m.id, 6
     FROM windrow_camunda7_end_time.work_member AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t0 ON t0.`ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t1 ON t1.`ID_` = t0.`JOB_EXCEPTION_STACK_ID_`
     STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t2 ON t2.`EXCEPTION_STACK_ID_` = t1.`ID_`;
     SET v_doubts = v_doubts + ROW_COUNT();
     -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_kept (id)
-    SELECT m.id
+    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
+    SELECT m.id, 6
     FROM windrow_camunda7_end_time.work_member AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t0 ON t0.`ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t1 ON t1.`ID_` = t0.`JOB_EXCEPTION_STACK_ID_`
@@ -359,103 +205,9 @@ BEGIN
     INTO v_doubts, o_families
     FROM windrow_camunda7_end_time.work_member AS m;
     IF v_doubts > 0 THEN
-        CALL windrow_camunda7_end_time.cleanup_log_doubt(p_purge);
+        CALL windrow_camunda7_end_time.end_time_doubt(true, p_purge);
         SELECT COUNT(*) INTO o_families FROM windrow_camunda7_end_time.work_member AS m WHERE m.root;
     END IF;
-END$$
-DELIMITER ;
-
--- cleanup_log_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
--- with care; the others go.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_doubt;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_doubt(IN p_purge boolean)
-SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body e5be30ef2674]'
-BEGIN
-    DECLARE v_round integer DEFAULT 0;
-    DECLARE v_count bigint DEFAULT 1;
-
-    -- A link to an id without a row links nothing. The end that a link was found from is a member.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_camunda7_end_time.work_link AS l
-    JOIN windrow_camunda7_end_time.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_camunda7_end_time.work_link AS l
-    JOIN windrow_camunda7_end_time.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-
-    -- The doubts, and all that is linked to them.
-    INSERT INTO windrow_camunda7_end_time.work_doubt (id)
-    SELECT m.id
-    FROM windrow_camunda7_end_time.work_member AS m
-    WHERE NOT m.final
-       OR m.cutoff IS NULL
-       OR (m.upwards AND NOT m.root)
-       OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff));
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_doubt (id)
-    SELECT k.id FROM windrow_camunda7_end_time.work_locked AS k;
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_doubt (id)
-    SELECT m.id
-    FROM windrow_camunda7_end_time.work_held AS h
-    STRAIGHT_JOIN windrow_camunda7_end_time.work_member AS m ON m.id = h.id;
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_doubt (id)
-    SELECT k.id FROM windrow_camunda7_end_time.work_kept AS k;
-
-    -- What speaks against a row speaks against all rows above it: the first fault below, and the newest end time below.
-    INSERT INTO windrow_camunda7_end_time.work_case (id, root, fault, cutoff, newest)
-    SELECT
-        m.id, m.root,
-        CASE
-            WHEN h.id IS NOT NULL THEN 1
-            WHEN NOT m.final THEN 2
-            WHEN m.ended IS NULL AND NOT p_purge THEN 3
-            WHEN k.id IS NOT NULL THEN 6
-            ELSE 9
-        END,
-        IF(m.root, m.cutoff, NULL),
-        COALESCE(m.ended, '1000-01-01 00:00:00')
-    FROM windrow_camunda7_end_time.work_doubt AS d
-    STRAIGHT_JOIN windrow_camunda7_end_time.work_member AS m ON m.id = d.id
-    LEFT JOIN windrow_camunda7_end_time.work_held AS h ON h.id = m.id
-    LEFT JOIN windrow_camunda7_end_time.work_kept AS k ON k.id = m.id;
-    INSERT INTO windrow_camunda7_end_time.work_case (id, locked, fault, newest)
-    SELECT k.id, true, IF(h.id IS NULL, 5, 1), '1000-01-01 00:00:00'
-    FROM windrow_camunda7_end_time.work_locked AS k
-    LEFT JOIN windrow_camunda7_end_time.work_held AS h ON h.id = k.id;
-    UPDATE windrow_camunda7_end_time.work_case AS c
-    SET c.verdict = LEAST(c.fault, IF(NOT p_purge AND c.newest >= c.cutoff, 4, 9))
-    WHERE c.root
-      AND c.cutoff IS NOT NULL;
-
-    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
-    INSERT INTO windrow_camunda7_end_time.work_reach (id)
-    SELECT c.id FROM windrow_camunda7_end_time.work_case AS c WHERE c.root AND c.cutoff IS NOT NULL;
-    INSERT INTO windrow_camunda7_end_time.work_stay (id)
-    SELECT c.id
-    FROM windrow_camunda7_end_time.work_case AS c
-    LEFT JOIN windrow_camunda7_end_time.work_reach AS u ON u.id = c.id
-    WHERE c.locked
-       OR u.id IS NULL
-       OR (c.root AND (c.cutoff IS NULL OR c.verdict < 9));
-    DELETE m
-    FROM windrow_camunda7_end_time.work_stay AS s
-    STRAIGHT_JOIN windrow_camunda7_end_time.work_member AS m ON m.id = s.id;
-
-    INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
-    SELECT
-        r.id,
-        CASE
-            WHEN c.locked THEN 'LOCKED'
-            WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
-            ELSE ELT(LEAST(c.verdict, 7), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED', 'SHARED_MEMBER')
-        END
-    FROM windrow_camunda7_end_time.work_root AS r
-    STRAIGHT_JOIN windrow_camunda7_end_time.work_case AS c ON c.id = r.id
-    LEFT JOIN windrow_camunda7_end_time.work_member AS m ON m.id = r.id
-    WHERE m.id IS NULL
-    ORDER BY r.ended, r.id;
 END$$
 DELIMITER ;
 
@@ -1283,8 +1035,8 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_cleanup_log.sql', '[
-    "cleanup_log_batch", "cleanup_log_close", "cleanup_log_doubt", "cleanup_log_due", "cleanup_log_finish",
-    "cleanup_log_judge", "cleanup_log_next", "cleanup_log_open", "cleanup_log_outlook", "cleanup_log_preview",
-    "cleanup_log_purge", "cleanup_log_row", "cleanup_log_rows", "cleanup_log_scope", "cleanup_log_step",
-    "cleanup_log_undated", "cleanup_log_work"
+    "cleanup_log_batch", "cleanup_log_close", "cleanup_log_due", "cleanup_log_finish", "cleanup_log_judge",
+    "cleanup_log_next", "cleanup_log_open", "cleanup_log_outlook", "cleanup_log_preview", "cleanup_log_purge",
+    "cleanup_log_row", "cleanup_log_rows", "cleanup_log_scope", "cleanup_log_step", "cleanup_log_undated",
+    "cleanup_log_work"
 ]');

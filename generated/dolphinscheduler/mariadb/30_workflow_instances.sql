@@ -8,54 +8,19 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- workflow_instances_open: the work tables that live as long as a run, or a preview.
+-- workflow_instances_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of t_ds_workflow_instance.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_open;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_open()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body de1f36d0b728]'
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 445cb47247d1]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_cursor, windrow_dolphinscheduler.work_gone, windrow_dolphinscheduler.work_skipped, windrow_dolphinscheduler.work_mend, windrow_dolphinscheduler.work_torn;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (only_row)
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_type;
+    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_type (
+        id bigint NOT NULL
     ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    INSERT INTO windrow_dolphinscheduler.work_cursor (only_row, ended, id)
-    VALUES (1, '1000-01-01 00:00:00', -2147483648);
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_gone (
-        id bigint NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done, and the links that they may have deleted.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_dolphinscheduler.unfinished AS u WHERE u.rule = 'workflow_instances';
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_torn (
-        upper_id bigint NOT NULL,
-        lower_id bigint NOT NULL,
-        run_id bigint NOT NULL DEFAULT 0,
-        KEY (upper_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    INSERT INTO windrow_dolphinscheduler.work_torn (run_id, upper_id, lower_id)
-    SELECT u.run_id, l.upper_id, l.lower_id
-    FROM windrow_dolphinscheduler.unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (upper_id varchar(255) PATH '$[0]', lower_id varchar(255) PATH '$[1]')) AS l
-    WHERE u.rule = 'workflow_instances';
+    SELECT i.`id` AS id, i.`id` AS root_id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CALL windrow_dolphinscheduler.end_time_open('workflow_instances');
 END$$
 DELIMITER ;
 
@@ -64,146 +29,22 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_work;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_work()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_workflow_instance.id. [body e0c924bf7bff]'
+COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_workflow_instance.id. [body 5469b0c3dcd4]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_dolphinscheduler.work_scope, windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_held, windrow_dolphinscheduler.work_root, windrow_dolphinscheduler.work_seen,
-        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip,
-        windrow_dolphinscheduler.work_arc, windrow_dolphinscheduler.work_doubt, windrow_dolphinscheduler.work_front, windrow_dolphinscheduler.work_case, windrow_dolphinscheduler.work_rise, windrow_dolphinscheduler.work_reach, windrow_dolphinscheduler.work_stay, windrow_dolphinscheduler.work_due;
-    -- Whom the rule may clean, up to which end time (exclusive); the row without a scope holds for all others.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_scope (
-        position integer NOT NULL AUTO_INCREMENT,
-        cutoff datetime(6),
-        PRIMARY KEY (position),
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
+    CALL windrow_dolphinscheduler.end_time_work();
     -- The scopes whose files are not recorded.
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_silent;
     CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_silent (
         KEY (scope)
     ) ENGINE = InnoDB AS
-    SELECT i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_held (
-        id bigint NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- The roots to judge.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_root (
-        ended datetime(6),
-        PRIMARY KEY (id),
-        KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- The next roots of each scope, of which the first are those.
+    SELECT k.scope FROM windrow_dolphinscheduler.work_type AS k LIMIT 0;
+    -- The next roots of each scope, of which the first are those of the batch.
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_due;
     CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_due (
         ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
         PRIMARY KEY (ended, id)
     ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- Every id that the expansion met, at the depth where it met it first, with the cutoff of the row that led there.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_seen (
-        id bigint NOT NULL,
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- The rows of t_ds_workflow_instance behind them. What is left in here after the verdict goes.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_member (
-        id bigint NOT NULL,
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        final boolean NOT NULL DEFAULT false,
-        root boolean NOT NULL DEFAULT false,
-        ended datetime(6),
-        cutoff datetime(6),
-        PRIMARY KEY (id),
-        KEY (depth)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- The links found at each depth, seen from their upper end or, upwards, from their lower end.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_link (
-        upper_id bigint NOT NULL,
-        lower_id bigint NOT NULL,
-        depth integer NOT NULL DEFAULT 0,
-        upwards boolean NOT NULL DEFAULT false,
-        cutoff datetime(6),
-        KEY (depth, upwards)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- Rows that another session holds.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_locked (
-        id bigint NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- What the verdict needs where something speaks against somebody.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_arc (
-        upper_id bigint NOT NULL,
-        lower_id bigint NOT NULL,
-        PRIMARY KEY (upper_id, lower_id),
-        KEY (lower_id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS upper_id, i.`id` AS lower_id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_doubt (
-        id bigint NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_front (
-        id bigint NOT NULL,
-        purpose integer NOT NULL DEFAULT 0,
-        round integer NOT NULL DEFAULT 0,
-        KEY (purpose, round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_case (
-        id bigint NOT NULL,
-        root boolean NOT NULL DEFAULT false,
-        locked boolean NOT NULL DEFAULT false,
-        fault integer NOT NULL DEFAULT 9,
-        verdict integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        cutoff datetime(6),
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_rise (
-        id bigint NOT NULL,
-        fault integer NOT NULL DEFAULT 9,
-        round integer NOT NULL DEFAULT 0,
-        newest datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (round, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_reach (
-        id bigint NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_stay (
-        id bigint NOT NULL,
-        round integer NOT NULL DEFAULT 0,
-        PRIMARY KEY (id),
-        KEY (round)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    -- The roots that stay, and why.
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
+    SELECT k.root_id AS id FROM windrow_dolphinscheduler.work_type AS k LIMIT 0;
 END$$
 DELIMITER ;
 
@@ -212,13 +53,10 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_close;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_close()
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 6c12489dc189]'
+COMMENT 'Drops the work tables. [body 5be973a467a6]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_dolphinscheduler.work_cursor, windrow_dolphinscheduler.work_gone, windrow_dolphinscheduler.work_skipped, windrow_dolphinscheduler.work_mend, windrow_dolphinscheduler.work_torn,
-        windrow_dolphinscheduler.work_scope, windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_held, windrow_dolphinscheduler.work_root, windrow_dolphinscheduler.work_seen,
-        windrow_dolphinscheduler.work_member, windrow_dolphinscheduler.work_link, windrow_dolphinscheduler.work_locked, windrow_dolphinscheduler.work_skip,
-        windrow_dolphinscheduler.work_arc, windrow_dolphinscheduler.work_doubt, windrow_dolphinscheduler.work_front, windrow_dolphinscheduler.work_case, windrow_dolphinscheduler.work_rise, windrow_dolphinscheduler.work_reach, windrow_dolphinscheduler.work_stay, windrow_dolphinscheduler.work_due;
+    CALL windrow_dolphinscheduler.end_time_close();
+    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_due, windrow_dolphinscheduler.work_lowest;
 END$$
 DELIMITER ;
 
@@ -300,12 +138,12 @@ DELIMITER ;
 --
 -- A member is a row of t_ds_workflow_instance. Links to ids without a row are not followed.
 -- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise workflow_instances_doubt goes on.
+-- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_judge;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body bfa48c5655bf]'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 489e3a4411a3]'
 BEGIN
     DECLARE v_depth   integer DEFAULT 0;
     DECLARE v_count   bigint;
@@ -462,177 +300,9 @@ BEGIN
           AND m.cutoff <> l.cutoff;
     END IF;
     IF v_doubts > 0 THEN
-        CALL windrow_dolphinscheduler.workflow_instances_doubt(p_purge);
+        CALL windrow_dolphinscheduler.end_time_doubt(true, p_purge);
         SELECT COUNT(*) INTO o_families FROM windrow_dolphinscheduler.work_member AS m WHERE m.root;
     END IF;
-END$$
-DELIMITER ;
-
--- workflow_instances_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
--- with care; the others go.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_doubt;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_doubt(IN p_purge boolean)
-SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. [body 07c2d96b5033]'
-BEGIN
-    DECLARE v_round integer DEFAULT 0;
-    DECLARE v_count bigint DEFAULT 1;
-
-    -- A link to an id without a row links nothing. The end that a link was found from is a member.
-    INSERT IGNORE INTO windrow_dolphinscheduler.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_dolphinscheduler.work_link AS l
-    JOIN windrow_dolphinscheduler.work_member AS m ON m.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-    INSERT IGNORE INTO windrow_dolphinscheduler.work_arc (upper_id, lower_id)
-    SELECT l.upper_id, l.lower_id
-    FROM windrow_dolphinscheduler.work_link AS l
-    JOIN windrow_dolphinscheduler.work_locked AS k ON k.id = CASE WHEN l.upwards THEN l.upper_id ELSE l.lower_id END;
-
-    -- The doubts, and all that is linked to them.
-    INSERT INTO windrow_dolphinscheduler.work_doubt (id)
-    SELECT m.id
-    FROM windrow_dolphinscheduler.work_member AS m
-    WHERE NOT m.final
-       OR m.cutoff IS NULL
-       OR (m.upwards AND NOT m.root)
-       OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff));
-    INSERT IGNORE INTO windrow_dolphinscheduler.work_doubt (id)
-    SELECT k.id FROM windrow_dolphinscheduler.work_locked AS k;
-    INSERT IGNORE INTO windrow_dolphinscheduler.work_doubt (id)
-    SELECT m.id
-    FROM windrow_dolphinscheduler.work_held AS h
-    STRAIGHT_JOIN windrow_dolphinscheduler.work_member AS m ON m.id = h.id;
-    INSERT IGNORE INTO windrow_dolphinscheduler.work_doubt (id)
-    SELECT m.id
-    FROM windrow_dolphinscheduler.work_link AS l
-    STRAIGHT_JOIN windrow_dolphinscheduler.work_member AS m ON m.id = l.lower_id
-    WHERE NOT l.upwards
-      AND m.cutoff <> l.cutoff;
-    WHILE v_count > 0 DO
-        INSERT INTO windrow_dolphinscheduler.work_front (id, purpose, round)
-        SELECT a.lower_id, 1, v_round
-        FROM windrow_dolphinscheduler.work_doubt AS d
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_arc AS a ON a.upper_id = d.id
-        WHERE d.round = v_round;
-        INSERT INTO windrow_dolphinscheduler.work_front (id, purpose, round)
-        SELECT a.upper_id, 1, v_round
-        FROM windrow_dolphinscheduler.work_doubt AS d
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_arc AS a ON a.lower_id = d.id
-        WHERE d.round = v_round;
-        INSERT IGNORE INTO windrow_dolphinscheduler.work_doubt (id, round)
-        SELECT f.id, v_round + 1
-        FROM windrow_dolphinscheduler.work_front AS f
-        WHERE f.purpose = 1
-          AND f.round = v_round;
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-
-    -- What speaks against a row speaks against all rows above it: the first fault below, and the newest end time below.
-    INSERT INTO windrow_dolphinscheduler.work_case (id, root, fault, cutoff, newest)
-    SELECT
-        m.id, m.root,
-        CASE
-            WHEN h.id IS NOT NULL THEN 1
-            WHEN NOT m.final THEN 2
-            WHEN m.ended IS NULL AND NOT p_purge THEN 3
-            ELSE 9
-        END,
-        IF(m.root, m.cutoff, NULL),
-        COALESCE(m.ended, '1000-01-01 00:00:00')
-    FROM windrow_dolphinscheduler.work_doubt AS d
-    STRAIGHT_JOIN windrow_dolphinscheduler.work_member AS m ON m.id = d.id
-    LEFT JOIN windrow_dolphinscheduler.work_held AS h ON h.id = m.id;
-    INSERT INTO windrow_dolphinscheduler.work_case (id, locked, fault, newest)
-    SELECT k.id, true, IF(h.id IS NULL, 5, 1), '1000-01-01 00:00:00'
-    FROM windrow_dolphinscheduler.work_locked AS k
-    LEFT JOIN windrow_dolphinscheduler.work_held AS h ON h.id = k.id;
-    SET v_round = 0, v_count = 1;
-    WHILE v_count > 0 DO
-        INSERT INTO windrow_dolphinscheduler.work_rise (id, round, fault, newest)
-        SELECT a.upper_id, v_round, MIN(c.fault), MAX(c.newest)
-        FROM windrow_dolphinscheduler.work_case AS c
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_arc AS a ON a.lower_id = c.id
-        WHERE c.round = v_round
-        GROUP BY a.upper_id;
-        UPDATE windrow_dolphinscheduler.work_rise AS u
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_case AS c ON c.id = u.id
-        SET c.fault = LEAST(c.fault, u.fault),
-            c.newest = GREATEST(c.newest, u.newest),
-            c.round = v_round + 1
-        WHERE u.round = v_round
-          AND (u.fault < c.fault OR u.newest > c.newest);
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-    UPDATE windrow_dolphinscheduler.work_case AS c
-    SET c.verdict = LEAST(c.fault, IF(NOT p_purge AND c.newest >= c.cutoff, 4, 9))
-    WHERE c.root
-      AND c.cutoff IS NOT NULL;
-
-    -- What stays: roots with a fault, roots without a cutoff, rows that no root with a cutoff leads to, and whatever is linked to these.
-    INSERT INTO windrow_dolphinscheduler.work_reach (id)
-    SELECT c.id FROM windrow_dolphinscheduler.work_case AS c WHERE c.root AND c.cutoff IS NOT NULL;
-    SET v_round = 0, v_count = 1;
-    WHILE v_count > 0 DO
-        INSERT INTO windrow_dolphinscheduler.work_front (id, purpose, round)
-        SELECT a.lower_id, 2, v_round
-        FROM windrow_dolphinscheduler.work_reach AS c
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_arc AS a ON a.upper_id = c.id
-        WHERE c.round = v_round;
-        INSERT IGNORE INTO windrow_dolphinscheduler.work_reach (id, round)
-        SELECT f.id, v_round + 1
-        FROM windrow_dolphinscheduler.work_front AS f
-        WHERE f.purpose = 2
-          AND f.round = v_round;
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-    INSERT INTO windrow_dolphinscheduler.work_stay (id)
-    SELECT c.id
-    FROM windrow_dolphinscheduler.work_case AS c
-    LEFT JOIN windrow_dolphinscheduler.work_reach AS u ON u.id = c.id
-    WHERE c.locked
-       OR u.id IS NULL
-       OR (c.root AND (c.cutoff IS NULL OR c.verdict < 9));
-    SET v_round = 0, v_count = 1;
-    WHILE v_count > 0 DO
-        INSERT INTO windrow_dolphinscheduler.work_front (id, purpose, round)
-        SELECT a.lower_id, 3, v_round
-        FROM windrow_dolphinscheduler.work_stay AS s
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_arc AS a ON a.upper_id = s.id
-        WHERE s.round = v_round;
-        INSERT INTO windrow_dolphinscheduler.work_front (id, purpose, round)
-        SELECT a.upper_id, 3, v_round
-        FROM windrow_dolphinscheduler.work_stay AS s
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_arc AS a ON a.lower_id = s.id
-        WHERE s.round = v_round;
-        INSERT IGNORE INTO windrow_dolphinscheduler.work_stay (id, round)
-        SELECT f.id, v_round + 1
-        FROM windrow_dolphinscheduler.work_front AS f
-        WHERE f.purpose = 3
-          AND f.round = v_round;
-        SET v_count = ROW_COUNT();
-        SET v_round = v_round + 1;
-    END WHILE;
-    DELETE m
-    FROM windrow_dolphinscheduler.work_stay AS s
-    STRAIGHT_JOIN windrow_dolphinscheduler.work_member AS m ON m.id = s.id;
-
-    INSERT INTO windrow_dolphinscheduler.work_skip (skip_key, reason)
-    SELECT
-        r.id,
-        CASE
-            WHEN c.locked THEN 'LOCKED'
-            WHEN c.cutoff IS NULL THEN 'POLICY_DISABLED'
-            ELSE ELT(LEAST(c.verdict, 6), 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'SHARED_MEMBER')
-        END
-    FROM windrow_dolphinscheduler.work_root AS r
-    STRAIGHT_JOIN windrow_dolphinscheduler.work_case AS c ON c.id = r.id
-    LEFT JOIN windrow_dolphinscheduler.work_member AS m ON m.id = r.id
-    WHERE m.id IS NULL
-    ORDER BY r.ended, r.id;
 END$$
 DELIMITER ;
 
@@ -1860,9 +1530,8 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_dolphinscheduler.register_routines('30_workflow_instances.sql', '[
-    "workflow_instances_batch", "workflow_instances_close", "workflow_instances_doubt", "workflow_instances_due",
-    "workflow_instances_finish", "workflow_instances_judge", "workflow_instances_next", "workflow_instances_open",
-    "workflow_instances_outlook", "workflow_instances_preview", "workflow_instances_purge", "workflow_instances_row",
-    "workflow_instances_rows", "workflow_instances_scope", "workflow_instances_step", "workflow_instances_undated",
-    "workflow_instances_work"
+    "workflow_instances_batch", "workflow_instances_close", "workflow_instances_due", "workflow_instances_finish",
+    "workflow_instances_judge", "workflow_instances_next", "workflow_instances_open", "workflow_instances_outlook",
+    "workflow_instances_preview", "workflow_instances_purge", "workflow_instances_row", "workflow_instances_rows",
+    "workflow_instances_scope", "workflow_instances_step", "workflow_instances_undated", "workflow_instances_work"
 ]');

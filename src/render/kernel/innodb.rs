@@ -91,3 +91,12 @@ pub(super) const WORKERS: &[KernelFile] = &[KernelFile {
     bare: include_str!("../../../templates/kernel/innodb/features/11_workers.sql"),
     prologue: Prologue::Owner,
 }];
+
+/// What rules by the end of families need.
+pub(super) const END_TIME: &[KernelFile] = &[KernelFile {
+    name: "39_end_time.sql",
+    purpose: "rules by the end of families",
+    source: "innodb/strategies/end_time.sql",
+    bare: include_str!("../../../templates/kernel/innodb/strategies/end_time.sql"),
+    prologue: Prologue::Owner,
+}];

@@ -263,7 +263,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         cutoff_of_source: source.as_ref().map_or(String::new(), |source| {
             cutoff(&format!("{coalesce}(p_retention, {})", source.seconds))
         }),
-        cutoff_of_preview: cutoff(&format!("{coalesce}(v_retention, {overdue})")),
+        cutoff_of_preview: cutoff(&format!("{coalesce}(p_retention, {overdue})")),
         // The kernel knows the default, so that it stands once.
         cutoff_of_default: cutoff(&match dialect {
             Dialect::Postgres => format!(

@@ -634,443 +634,72 @@ BEGIN
     ORDER BY i.{{ rule.key }};
 END;
 
--- {{ rule.name }}_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to a single family, which is recorded and passed
--- over. While the search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
---# create procedure {{ control }}.{{ rule.name }}_step
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_step(IN p_run bigint, OUT o_state varchar(1000))
+-- {{ rule.name }}_named: the root that a purge names.
+--# create procedure {{ control }}.{{ rule.name }}_named
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_named(IN p_key varchar(255), OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body @body@]'
+COMMENT 'Writes the root with this key to work_root, and whether there is one. [body @body@]'
 BEGIN
-    {{ w::step_variables() }}
-    DECLARE v_retention bigint;
-    DECLARE v_take      bigint;
-    DECLARE v_key       varchar(255);
-    DECLARE v_time      datetime(6);
-    DECLARE v_rows      longtext;
-{%- if workers > 1 %}
-    DECLARE v_claim     longtext;
-    DECLARE v_is_last   boolean;
-    DECLARE v_exhausted boolean;
-{%- endif %}
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            {{ w::before_batch(control=control, rule=rule, maria=maria) }}
-{%- if workers > 1 %}
-            {{ w::at_rule(control=control, rule=rule) }}
-{%- endif %}
-            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
-            IF v_take <= 0 THEN
-                SET o_state = 'run_families reached';
-                COMMIT;
-                LEAVE step;
-            END IF;
-
-            {{ w::latch(control=control) }}
-
-            CALL {{ control }}.seconds(v_text, v_retention);
-            CALL {{ control }}.{{ rule.name }}_scope(v_as_of, v_retention, v_scope);
-{%- if workers > 1 %}
-            -- The workers share the roots out: each claims those of the next four batches, in a transaction that does nothing
-            -- else.
-            SELECT c.claimed, c.is_last
-            INTO v_claim, v_is_last
-            FROM {{ control }}.run_claim AS c
-            WHERE c.run_id = p_run
-              AND c.rule = {{ rule.literal }};
-            IF v_claim = '[]' THEN
-                claim: BEGIN
-                    DECLARE EXIT HANDLER FOR 1205, 1213
-                    BEGIN
-                        ROLLBACK;
-                        SET o_state = 'again';
-                    END;
-                    SELECT s.exhausted, s.cursor_time, s.cursor_key
-                    INTO v_exhausted, v_time, v_key
-                    FROM {{ control }}.sweep AS s
-                    WHERE s.rule = {{ rule.literal }}
-                    FOR UPDATE;
-                    IF NOT v_exhausted THEN
-                        REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
-                        VALUES (1, COALESCE(v_time, {{ rule.least_time }}), COALESCE(v_key, {{ rule.first_key }}));
-                        CALL {{ control }}.{{ rule.name }}_next(LEAST(4 * v_take, v_limit - v_done));
-                    END IF;
-                    SELECT COUNT(r.id) INTO v_present FROM {{ control }}.work_root AS r;
-                    IF v_present = 0 THEN
-                        CALL {{ control }}.sweep_rest(p_run, {{ rule.literal }}, o_state);
-                    ELSE
-                        SELECT r.ended, r.id INTO v_time, v_key FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-                        SELECT CONCAT('[', GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char) ORDER BY r.ended, r.id SEPARATOR ', '), ']')
-                        INTO v_claim
-                        FROM {{ control }}.work_root AS r;
-                        UPDATE {{ control }}.sweep AS s
-                        SET s.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-                            s.cursor_key = v_key
-                        WHERE s.rule = {{ rule.literal }};
-                        UPDATE {{ control }}.run_claim AS c
-                        SET c.claimed = v_claim
-                        WHERE c.run_id = p_run
-                          AND c.rule = {{ rule.literal }};
-                        UPDATE {{ control }}.run_rule AS p
-                        SET p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-                            p.cursor_key = v_key,
-                            p.updated_at = UTC_TIMESTAMP(6)
-                        WHERE p.run_id = p_run
-                          AND p.rule = {{ rule.literal }};
-                        SET o_state = 'again';
-                    END IF;
-                    COMMIT;
-                END claim;
-                LEAVE step;
-            END IF;
-            SET v_take = LEAST(v_take, JSON_LENGTH(v_claim));
-            INSERT INTO {{ control }}.work_root (id, ended)
-            SELECT l.id, l.ended
-            FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
-            WHERE l.position <= v_take;
-            IF v_dry_run THEN
-                DELETE r
-                FROM {{ control }}.work_root AS r
-                JOIN {{ control }}.work_gone AS g ON g.id = r.id;
-            END IF;
-            SELECT COUNT(r.id) INTO v_last FROM {{ control }}.work_root AS r;
-{%- else %}
-            CALL {{ control }}.{{ rule.name }}_next(v_take);
-            -- COUNT(*) of a whole table would start threads on MySQL.
-            SELECT COUNT(r.id) INTO v_last FROM {{ control }}.work_root AS r;
-            IF v_last = 0 THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-{%- endif %}
-            SELECT r.ended, r.id INTO v_time, v_key FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL {{ control }}.{{ rule.name }}_judge(false, true, v_families);
-            {{ w::keep_found(pad="            ") }}
-            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_rows);
-            {{ w::take_back(control=control, pad="            ") }}
-            IF v_dry_run THEN
-                INSERT INTO {{ control }}.work_gone (id)
-                SELECT m.id FROM {{ control }}.work_member AS m;
-            END IF;
-{%- if workers > 1 %}
-            -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are
-            -- through.
-            SELECT v_is_last OR COUNT(o.run_id) = 0
-            INTO v_is_last
-            FROM {{ control }}.run_sweep AS s
-            JOIN {{ control }}.run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
-            WHERE s.run_id = p_run;
-            IF NOT v_is_last THEN
-                UPDATE {{ control }}.run_claim AS c
-                SET c.left_keys = JSON_MERGE_PRESERVE(c.left_keys, (
-                    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(r.ended AS char)) AS char) ORDER BY k.position SEPARATOR ', '), ''), ']')
-                    FROM {{ control }}.work_skip AS k
-                    JOIN {{ control }}.work_root AS r ON CAST(r.id AS char) = k.skip_key
-                    WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER')
-                ))
-                WHERE c.run_id = p_run
-                  AND c.rule = {{ rule.literal }};
-                DELETE FROM {{ control }}.work_skip WHERE reason IN ('LOCKED', 'SHARED_MEMBER');
-            END IF;
-            {{ w::drop_taken(control=control, rule=rule) | indent(prefix="            ") }}
-{%- else %}
-            REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
-            SELECT 1, r.ended, r.id FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-{%- endif %}
-            CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-            CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
-            UPDATE {{ control }}.run_rule AS p
-            SET p.families = p.families + v_families,
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
-                p.halving = v_halving AND v_last > 1,
-{%- if workers == 1 %}
-                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-                p.cursor_key = v_key,
-{%- endif %}
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }};
-            {{ w::look_again(control=control, last=true) }}
-            DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        {{ w::after_batch(control=control, rule=rule, half="v_last DIV 2") }}
-        INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, {{ rule.literal }}, v_key, v_errno, v_sqlstate, v_message);
-        INSERT INTO {{ control }}.work_skip (skip_key, reason)
-        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-{%- if workers > 1 %}
-        {{ w::drop_taken(control=control, rule=rule) | indent(prefix="        ") }}
-{%- else %}
-        REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
-        VALUES (1, v_time, v_key);
-{%- endif %}
-        UPDATE {{ control }}.run_rule AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(v_present * 2, v_batch),
-            p.halving = false,
-{%- if workers == 1 %}
-            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-            p.cursor_key = v_key,
-{%- endif %}
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = {{ rule.literal }};
-        COMMIT;
-        SET o_state = 'more';
-    END step;
+    -- The work tables have the type and the collation of the key.
+    REPLACE INTO {{ control }}.work_cursor (only_row, id)
+    VALUES (1, p_key);
+    INSERT INTO {{ control }}.work_root (id, ended)
+    SELECT i.{{ rule.key }}, {{ rule.ended }}
+    FROM {{ control }}.work_cursor AS c
+    STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = c.id
+    WHERE c.only_row = 1
+{%- for predicate in rule.candidates %}
+      AND {{ predicate }}
+{%- endfor %};
+    SET o_found = ROW_COUNT() > 0;
 END;
 
--- {{ rule.name }}_finish: what is to be said of a rule when a run is through with it.
---# create procedure {{ control }}.{{ rule.name }}_finish
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_finish(IN p_run bigint, IN p_reason varchar(1000))
+-- {{ rule.name }}_mend: what killed runs left is finished where nobody is left of the members that were linked.
+--# create procedure {{ control }}.{{ rule.name }}_mend
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_mend()
 SQL SECURITY DEFINER
-COMMENT 'Counts the roots without an end time where the rule looked at all that is due, and once more what a dry run would delete. [body @body@]'
+COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body @body@]'
 BEGIN
-    DECLARE v_as_of   datetime(6);
-    DECLARE v_dry_run boolean;
-    DECLARE v_scope   varchar(255);
-    DECLARE v_rows    longtext;
-{%- if workers > 1 %}
-    DECLARE v_left    longtext DEFAULT '[]';
-    DECLARE v_other   varchar(200);
-{%- endif %}
-    SELECT r.as_of, r.dry_run, JSON_VALUE(r.options, '$.scope') INTO v_as_of, v_dry_run, v_scope
-    FROM {{ control }}.run AS r
-    WHERE r.run_id = p_run;
-{%- if workers > 1 %}
-    -- What was locked, where nobody will look at it once more.
-    SELECT COALESCE(MAX(c.left_keys), '[]')
-    INTO v_left
-    FROM {{ control }}.run_claim AS c
-    JOIN {{ control }}.sweep AS s ON s.rule = c.rule AND NOT s.handed_out
-    WHERE c.run_id = p_run
-      AND c.rule = {{ rule.literal }};
-    IF v_left <> '[]' THEN
-        CALL {{ control }}.others_at(p_run, {{ rule.literal }}, false, v_other);
-    END IF;
-    IF v_left <> '[]' AND v_other IS NULL THEN
-        CALL {{ control }}.{{ rule.name }}_work();
-        INSERT INTO {{ control }}.work_skip (skip_key, reason)
-        SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
-        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-    END IF;
-{%- endif %}
-    IF p_reason = 'nothing left' THEN
-        -- Roots without an end time can never become due.
-        CALL {{ control }}.{{ rule.name }}_undated(v_as_of, v_scope);
-        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-        -- What killed runs left is finished where nobody is left of the members that were linked.
-        IF NOT v_dry_run THEN
-            DELETE u
-            FROM {{ control }}.work_mend AS d
-            STRAIGHT_JOIN {{ control }}.unfinished AS u ON u.run_id = d.run_id AND u.rule = {{ rule.literal }}
-            LEFT JOIN (
-                SELECT DISTINCT k.run_id
-                FROM {{ control }}.work_torn AS k
-                STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = k.lower_id{% if rule.uppers | length > 0 %} OR i.{{ rule.key }} = k.upper_id{% endif %}
-            ) AS s ON s.run_id = d.run_id
-            WHERE s.run_id IS NULL;
-        END IF;
-    END IF;
-    IF v_dry_run THEN
-        {{ w::count_again(control=control, rule=rule) | indent(prefix="        ") }}
-    END IF;
+    DELETE u
+    FROM {{ control }}.work_mend AS d
+    STRAIGHT_JOIN {{ control }}.unfinished AS u ON u.run_id = d.run_id AND u.rule = {{ rule.literal }}
+    LEFT JOIN (
+        SELECT DISTINCT k.run_id
+        FROM {{ control }}.work_torn AS k
+        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = k.lower_id{% if rule.uppers | length > 0 %} OR i.{{ rule.key }} = k.upper_id{% endif %}
+    ) AS s ON s.run_id = d.run_id
+    WHERE s.run_id IS NULL;
 END;
+{%- if rule.per and rule.opt_in %}
 
--- {{ rule.name }}_preview: the batches of a run, judged but not locked and not deleted.
---# create procedure {{ control }}.{{ rule.name }}_preview
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+-- {{ rule.name }}_unlisted: final roots that would be old enough, of scopes that nobody lists.
+--# create procedure {{ control }}.{{ rule.name }}_unlisted
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_unlisted(IN p_as_of datetime(6), IN p_retention bigint, OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body @body@]'
+COMMENT 'How many roots are old enough, by the default retention, and of a scope without a policy. Reads only. [body @body@]'
 BEGIN
-    DECLARE v_retention bigint;
-    DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
-    DECLARE v_batch     bigint;
-    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
-    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
-    DECLARE v_found     bigint;
-    DECLARE v_judged    bigint;
-    DECLARE v_room      bigint DEFAULT 10;
-    DECLARE v_part      longtext;
-    DECLARE v_time      datetime(6);
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_batches   bigint DEFAULT 0;
-    DECLARE v_oldest    varchar(64) DEFAULT 'null';
-    DECLARE v_samples   longtext DEFAULT '';
-    DECLARE v_rows      longtext;
-{%- for step in rule.steps %}
-    DECLARE v_rows_{{ step.position }} bigint;
-{%- endfor %}
-    DECLARE v_sum       bigint;
-    DECLARE v_skipped   longtext;
-    DECLARE v_skip_keys longtext;
-    DECLARE v_skips     bigint;
-    DECLARE v_more      boolean DEFAULT false;
-    DECLARE v_speed     decimal(30, 6);
-    DECLARE v_dry_run   varchar(5) DEFAULT 'true';
-    DECLARE v_duration  bigint;
-    DECLARE v_artifact_failures bigint;
-{%- if rule.per and rule.opt_in %}
-    DECLARE v_default   datetime(6);
-    DECLARE v_without   bigint;
-{%- endif %}
-    CALL {{ control }}.seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
-    CALL {{ control }}.setting_of({{ rule.literal }}, 'batch_families', v_batch);
-    IF v_limit IS NULL THEN
-        CALL {{ control }}.setting_of({{ rule.literal }}, 'run_families', v_limit);
-    END IF;
-    CALL {{ control }}.{{ rule.name }}_open();
-    IF v_from IS NULL THEN
-        CALL {{ control }}.{{ rule.name }}_undated(p_as_of, v_scope);
-        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
-    ELSE
-        UPDATE {{ control }}.work_cursor SET ended = v_from WHERE only_row = 1;
-    END IF;
-    batches: LOOP
-        CALL {{ control }}.{{ rule.name }}_work();
-        CALL {{ control }}.{{ rule.name }}_scope(p_as_of, v_retention, v_scope);
-        CALL {{ control }}.{{ rule.name }}_next(GREATEST(LEAST(v_batch, v_limit - v_families), 1));
-        SELECT COUNT(r.id) INTO v_found FROM {{ control }}.work_root AS r;
-        IF v_found = 0 THEN
-            LEAVE batches;
-        END IF;
-        IF v_families >= v_limit THEN
-            SET v_more = true;
-            LEAVE batches;
-        END IF;
-        REPLACE INTO {{ control }}.work_cursor (only_row, ended, id)
-        SELECT 1, r.ended, r.id FROM {{ control }}.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-        CALL {{ control }}.{{ rule.name }}_judge(false, false, v_judged);
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_judged;
-        INSERT INTO {{ control }}.work_gone (id)
-        SELECT m.id FROM {{ control }}.work_member AS m;
-        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
-        IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT({% if rule.key_is_number %}g.id{% else %}JSON_QUOTE(g.id){% endif %} ORDER BY g.ended, g.id SEPARATOR ', '), MIN(g.ended)
-            INTO v_found, v_part, v_time
-            FROM (
-                SELECT r.id, r.ended
-                FROM {{ control }}.work_root AS r
-                STRAIGHT_JOIN {{ control }}.work_member AS m ON m.id = r.id
-                ORDER BY r.ended, r.id
-                LIMIT v_room
-            ) AS g;
-            {{ w::told_samples(rule=rule) }}
-        END IF;
-    END LOOP batches;
-    SET v_samples = CONCAT('[', v_samples, ']');
-
-    CALL {{ control }}.{{ rule.name }}_rows(v_rows);
-{%- for step in rule.steps %}
-    SET v_rows_{{ step.position }} = JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
-{%- endfor %}
-    SET v_sum = {% for step in rule.steps %}v_rows_{{ step.position }}{% if not loop.last %} + {% endif %}{% endfor %};
-    {{ w::preview_figures(control=control, rule=rule) }}
-    SELECT COUNT(*) INTO v_artifact_failures FROM {{ control }}.artifact AS a WHERE a.last_error IS NOT NULL;
-{%- if rule.per and rule.opt_in %}
+    DECLARE v_default datetime(6);
 {%- if rule.calendar %}
     CALL {{ control }}.days_before(p_as_of, {{ rule.cutoff_of_preview }}, {{ rule.zone_literal }}, v_default);
     SET v_default = CONVERT_TZ(v_default, '+00:00', {{ rule.zone_literal }});
 {%- else %}
     SET v_default = {{ rule.cutoff_of_preview }};
 {%- endif %}
-    IF v_from IS NULL THEN
-        CALL {{ control }}.{{ rule.name }}_work();
-        CALL {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL);
-        SELECT COUNT(*)
-        INTO v_without
-        FROM {{ rule.table }} AS i
-        LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
-        WHERE {{ rule.ended }} < v_default
+    CALL {{ control }}.{{ rule.name }}_work();
+    CALL {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL);
+    SELECT COUNT(*)
+    INTO o_count
+    FROM {{ rule.table }} AS i
+    LEFT JOIN {{ control }}.work_scope AS s ON s.scope = i.{{ rule.per }}
+    WHERE {{ rule.ended }} < v_default
 {%- for predicate in rule.eligible %}
-          AND {{ predicate }}
+      AND {{ predicate }}
 {%- endfor %}
 {%- if rule.newest | length > 0 %}
-          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
+      {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
-          AND s.position IS NULL;
-    END IF;
-{%- endif %}
-    CALL {{ control }}.{{ rule.name }}_close();
-
-    {{ w::preview_document(rule=rule) }}
+      AND s.position IS NULL;
 END;
+{%- endif %}
 
 {{ w::verbs(control=control, rule=rule, by_calendar=by_calendar) }}
-
--- {{ rule.name }}_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
---# create procedure {{ control }}.{{ rule.name }}_purge
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
-SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body @body@]'
-BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_wait     bigint;
-    DECLARE v_families bigint;
-    DECLARE v_rows     longtext;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    attempt: BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION
-        BEGIN
-            {{ w::diagnose(maria=maria) | indent(prefix="            ") }}
-            ROLLBACK;
-        END;
-        {{ w::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_work();", pad="        ") }}
-        {{ w::before_purge(control=control, rule=rule, q=q) }}
-        -- The work tables have the type and the collation of the key.
-        REPLACE INTO {{ control }}.work_cursor (only_row, id)
-        VALUES (1, p_key);
-        INSERT INTO {{ control }}.work_root (id, ended)
-        SELECT i.{{ rule.key }}, {{ rule.ended }}
-        FROM {{ control }}.work_cursor AS c
-        STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = c.id
-        WHERE c.only_row = 1
-{%- for predicate in rule.candidates %}
-          AND {{ predicate }}
-{%- endfor %};
-        IF ROW_COUNT() = 0 THEN
-            COMMIT;
-            SET o_reason = 'NOT_A_ROOT';
-            LEAVE attempt;
-        END IF;
-        SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
-        CALL {{ control }}.{{ rule.name }}_scope(v_as_of, NULL, NULL);
-        CALL {{ control }}.{{ rule.name }}_judge(true, true, v_families);
-        {{ w::keep_found(pad="        ") }}
-        CALL {{ control }}.{{ rule.name }}_batch(p_run, v_rows);
-        {{ w::take_back(control=control, pad="        ") }}
-        SELECT k.reason INTO o_reason FROM {{ control }}.work_skip AS k ORDER BY k.position LIMIT 1;
-        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-        CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
-        UPDATE {{ control }}.run_rule AS p
-        SET p.families = p.families + v_families,
-            p.batches = p.batches + 1,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = {{ rule.literal }};
-        {{ w::look_before_commit(control=control) }}
-        DELETE FROM {{ control }}.unfinished WHERE run_id = p_run AND rule = {{ rule.literal }};
-        COMMIT;
-    END attempt;
-    {{ w::after_purge(control=control, rule=rule, q=q) }}
-END;

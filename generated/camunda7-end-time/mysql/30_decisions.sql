@@ -591,485 +591,66 @@ BEGIN
 END$$
 DELIMITER ;
 
--- decisions_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to a single family, which is recorded and passed
--- over. While the search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_step;
+-- decisions_named: the root that a purge names.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_named;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_step(IN p_run bigint, OUT o_state varchar(1000))
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_named(IN p_key varchar(255), OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 7ad9ca82b547]'
+COMMENT 'Writes the root with this key to work_root, and whether there is one. [body f4150eb7159c]'
 BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_retention bigint;
-    DECLARE v_take      bigint;
-    DECLARE v_key       varchar(255);
-    DECLARE v_time      datetime(6);
-    DECLARE v_rows      longtext;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET STACKED DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7_end_time.decisions_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_camunda7_end_time.run AS r
-            CROSS JOIN windrow_camunda7_end_time.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_camunda7_end_time.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'decisions'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_camunda7_end_time.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_camunda7_end_time.rule_paused('decisions', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_camunda7_end_time.setting_of('decisions', 'batch_families', v_batch);
-            CALL windrow_camunda7_end_time.setting_of('decisions', 'retries', v_retries);
-            CALL windrow_camunda7_end_time.setting_of('decisions', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_camunda7_end_time.setting_of('decisions', 'run_families', v_limit);
-            END IF;
-            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
-            IF v_take <= 0 THEN
-                SET o_state = 'run_families reached';
-                COMMIT;
-                LEAVE step;
-            END IF;
-
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                CALL windrow_camunda7_end_time.take_tables();
-                SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
-            CALL windrow_camunda7_end_time.look_again(p_run, false, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_camunda7_end_time.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-
-            CALL windrow_camunda7_end_time.seconds(v_text, v_retention);
-            CALL windrow_camunda7_end_time.decisions_scope(v_as_of, v_retention, v_scope);
-            CALL windrow_camunda7_end_time.decisions_next(v_take);
-            -- COUNT(*) of a whole table would start threads on MySQL.
-            SELECT COUNT(r.id) INTO v_last FROM windrow_camunda7_end_time.work_root AS r;
-            IF v_last = 0 THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-            SELECT r.ended, r.id INTO v_time, v_key FROM windrow_camunda7_end_time.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL windrow_camunda7_end_time.decisions_judge(false, true, v_families);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            CALL windrow_camunda7_end_time.decisions_batch(p_run, v_rows);
-            IF v_dry_run THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            IF v_dry_run THEN
-                INSERT INTO windrow_camunda7_end_time.work_gone (id)
-                SELECT m.id FROM windrow_camunda7_end_time.work_member AS m;
-            END IF;
-            REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, ended, id)
-            SELECT 1, r.ended, r.id FROM windrow_camunda7_end_time.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL windrow_camunda7_end_time.record_skips(p_run, 'decisions');
-            CALL windrow_camunda7_end_time.record_rows(p_run, 'decisions', v_rows);
-            UPDATE windrow_camunda7_end_time.run_rule AS p
-            SET p.families = p.families + v_families,
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-                p.cursor_key = v_key,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'decisions';
-            CALL windrow_camunda7_end_time.look_again(p_run, true, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_camunda7_end_time.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-            DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'decisions';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_camunda7_end_time.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'decisions';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_camunda7_end_time.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'decisions';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        INSERT IGNORE INTO windrow_camunda7_end_time.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'decisions', v_key, v_errno, v_sqlstate, v_message);
-        INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
-        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL windrow_camunda7_end_time.record_skips(p_run, 'decisions');
-        REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, ended, id)
-        VALUES (1, v_time, v_key);
-        UPDATE windrow_camunda7_end_time.run_rule AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(v_present * 2, v_batch),
-            p.halving = false,
-            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
-            p.cursor_key = v_key,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'decisions';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
+    -- The work tables have the type and the collation of the key.
+    REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
+    VALUES (1, p_key);
+    INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
+    SELECT i.`ID_`, i.`EVAL_TIME_`
+    FROM windrow_camunda7_end_time.work_cursor AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = c.id
+    WHERE c.only_row = 1
+      AND i.`PROC_INST_ID_` IS NULL
+      AND i.`CASE_INST_ID_` IS NULL;
+    SET o_found = ROW_COUNT() > 0;
 END$$
 DELIMITER ;
 
--- decisions_finish: what is to be said of a rule when a run is through with it.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_finish;
+-- decisions_mend: what killed runs left is finished where nobody is left of the members that were linked.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_mend;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_finish(IN p_run bigint, IN p_reason varchar(1000))
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_mend()
 SQL SECURITY DEFINER
-COMMENT 'Counts the roots without an end time where the rule looked at all that is due, and once more what a dry run would delete. [body 94429b200855]'
+COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body d9ceb0a42944]'
 BEGIN
-    DECLARE v_as_of   datetime(6);
-    DECLARE v_dry_run boolean;
-    DECLARE v_scope   varchar(255);
-    DECLARE v_rows    longtext;
-    SELECT r.as_of, r.dry_run, JSON_VALUE(r.options, '$.scope') INTO v_as_of, v_dry_run, v_scope
-    FROM windrow_camunda7_end_time.run AS r
-    WHERE r.run_id = p_run;
-    IF p_reason = 'nothing left' THEN
-        -- Roots without an end time can never become due.
-        CALL windrow_camunda7_end_time.decisions_undated(v_as_of, v_scope);
-        CALL windrow_camunda7_end_time.record_skips(p_run, 'decisions');
-        -- What killed runs left is finished where nobody is left of the members that were linked.
-        IF NOT v_dry_run THEN
-            DELETE u
-            FROM windrow_camunda7_end_time.work_mend AS d
-            STRAIGHT_JOIN windrow_camunda7_end_time.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'decisions'
-            LEFT JOIN (
-                SELECT DISTINCT k.run_id
-                FROM windrow_camunda7_end_time.work_torn AS k
-                STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = k.lower_id OR i.`ID_` = k.upper_id
-            ) AS s ON s.run_id = d.run_id
-            WHERE s.run_id IS NULL;
-        END IF;
-    END IF;
-    IF v_dry_run THEN
-        -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
-        -- counted twice: count once more, over all members.
-        CALL windrow_camunda7_end_time.decisions_rows(v_rows);
-        UPDATE windrow_camunda7_end_time.run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = 'decisions';
-        UPDATE windrow_camunda7_end_time.run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = 'decisions';
-        CALL windrow_camunda7_end_time.record_rows(p_run, 'decisions', v_rows);
-    END IF;
+    DELETE u
+    FROM windrow_camunda7_end_time.work_mend AS d
+    STRAIGHT_JOIN windrow_camunda7_end_time.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'decisions'
+    LEFT JOIN (
+        SELECT DISTINCT k.run_id
+        FROM windrow_camunda7_end_time.work_torn AS k
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = k.lower_id OR i.`ID_` = k.upper_id
+    ) AS s ON s.run_id = d.run_id
+    WHERE s.run_id IS NULL;
 END$$
 DELIMITER ;
 
--- decisions_preview: the batches of a run, judged but not locked and not deleted.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_preview;
+-- decisions_unlisted: final roots that would be old enough, of scopes that nobody lists.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_unlisted;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_unlisted(IN p_as_of datetime(6), IN p_retention bigint, OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body c80fd8a834d3]'
+COMMENT 'How many roots are old enough, by the default retention, and of a scope without a policy. Reads only. [body 6ef763da01ec]'
 BEGIN
-    DECLARE v_retention bigint;
-    DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
-    DECLARE v_batch     bigint;
-    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
-    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
-    DECLARE v_found     bigint;
-    DECLARE v_judged    bigint;
-    DECLARE v_room      bigint DEFAULT 10;
-    DECLARE v_part      longtext;
-    DECLARE v_time      datetime(6);
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_batches   bigint DEFAULT 0;
-    DECLARE v_oldest    varchar(64) DEFAULT 'null';
-    DECLARE v_samples   longtext DEFAULT '';
-    DECLARE v_rows      longtext;
-    DECLARE v_rows_1 bigint;
-    DECLARE v_rows_2 bigint;
-    DECLARE v_rows_3 bigint;
-    DECLARE v_rows_4 bigint;
-    DECLARE v_sum       bigint;
-    DECLARE v_skipped   longtext;
-    DECLARE v_skip_keys longtext;
-    DECLARE v_skips     bigint;
-    DECLARE v_more      boolean DEFAULT false;
-    DECLARE v_speed     decimal(30, 6);
-    DECLARE v_dry_run   varchar(5) DEFAULT 'true';
-    DECLARE v_duration  bigint;
-    DECLARE v_artifact_failures bigint;
-    DECLARE v_default   datetime(6);
-    DECLARE v_without   bigint;
-    CALL windrow_camunda7_end_time.seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
-    CALL windrow_camunda7_end_time.setting_of('decisions', 'batch_families', v_batch);
-    IF v_limit IS NULL THEN
-        CALL windrow_camunda7_end_time.setting_of('decisions', 'run_families', v_limit);
-    END IF;
-    CALL windrow_camunda7_end_time.decisions_open();
-    IF v_from IS NULL THEN
-        CALL windrow_camunda7_end_time.decisions_undated(p_as_of, v_scope);
-        INSERT INTO windrow_camunda7_end_time.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position;
-    ELSE
-        UPDATE windrow_camunda7_end_time.work_cursor SET ended = v_from WHERE only_row = 1;
-    END IF;
-    batches: LOOP
-        CALL windrow_camunda7_end_time.decisions_work();
-        CALL windrow_camunda7_end_time.decisions_scope(p_as_of, v_retention, v_scope);
-        CALL windrow_camunda7_end_time.decisions_next(GREATEST(LEAST(v_batch, v_limit - v_families), 1));
-        SELECT COUNT(r.id) INTO v_found FROM windrow_camunda7_end_time.work_root AS r;
-        IF v_found = 0 THEN
-            LEAVE batches;
-        END IF;
-        IF v_families >= v_limit THEN
-            SET v_more = true;
-            LEAVE batches;
-        END IF;
-        REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, ended, id)
-        SELECT 1, r.ended, r.id FROM windrow_camunda7_end_time.work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-        CALL windrow_camunda7_end_time.decisions_judge(false, false, v_judged);
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_judged;
-        INSERT INTO windrow_camunda7_end_time.work_gone (id)
-        SELECT m.id FROM windrow_camunda7_end_time.work_member AS m;
-        INSERT INTO windrow_camunda7_end_time.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position;
-        IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT(JSON_QUOTE(g.id) ORDER BY g.ended, g.id SEPARATOR ', '), MIN(g.ended)
-            INTO v_found, v_part, v_time
-            FROM (
-                SELECT r.id, r.ended
-                FROM windrow_camunda7_end_time.work_root AS r
-                STRAIGHT_JOIN windrow_camunda7_end_time.work_member AS m ON m.id = r.id
-                ORDER BY r.ended, r.id
-                LIMIT v_room
-            ) AS g;
-            IF v_found > 0 THEN
-                IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), '"');
-                END IF;
-                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
-                SET v_room = v_room - v_found;
-            END IF;
-        END IF;
-    END LOOP batches;
-    SET v_samples = CONCAT('[', v_samples, ']');
-
-    CALL windrow_camunda7_end_time.decisions_rows(v_rows);
-    SET v_rows_1 = JSON_VALUE(v_rows, '$[0]');
-    SET v_rows_2 = JSON_VALUE(v_rows, '$[1]');
-    SET v_rows_3 = JSON_VALUE(v_rows, '$[2]');
-    SET v_rows_4 = JSON_VALUE(v_rows, '$[3]');
-    SET v_sum = v_rows_1 + v_rows_2 + v_rows_3 + v_rows_4;
-    SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM windrow_camunda7_end_time.work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_camunda7_end_time.run_rule AS r
-        WHERE r.rule = 'decisions'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT COUNT(*) INTO v_artifact_failures FROM windrow_camunda7_end_time.artifact AS a WHERE a.last_error IS NOT NULL;
-    SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(v_retention, 86400), 86400) + 3600) SECOND, '+00:00', '+00:00');
-    IF v_from IS NULL THEN
-        CALL windrow_camunda7_end_time.decisions_work();
-        CALL windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, NULL);
-        SELECT COUNT(*)
-        INTO v_without
-        FROM `camunda7`.`ACT_HI_DECINST` AS i
-        LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`DEC_DEF_ID_`
-        WHERE i.`EVAL_TIME_` < v_default
-          AND i.`PROC_INST_ID_` IS NULL
-          AND i.`CASE_INST_ID_` IS NULL
-          AND i.`EVAL_TIME_` IS NOT NULL
-          AND s.position IS NULL;
-    END IF;
-    CALL windrow_camunda7_end_time.decisions_close();
-
-    SET o_document = CONCAT(
-        '{"rule": ', JSON_QUOTE('decisions'),
-        ', "root": ', JSON_QUOTE('ACT_HI_DECINST'),
-        ', "families": ', v_families,
-        ', "rows": ', v_sum,
-        ', "tables": {',
-        JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', v_rows_1,
-        ', ', JSON_QUOTE('ACT_HI_DEC_IN'), ': ', v_rows_2,
-        ', ', JSON_QUOTE('ACT_HI_DEC_OUT'), ': ', v_rows_3,
-        ', ', JSON_QUOTE('ACT_HI_DECINST'), ': ', v_rows_4,
-        '}, "oldest_end_time": ', v_oldest,
-        ', "sample_roots": ', v_samples,
-        ', "skipped_families": ', v_skips,
-        ', "skipped": ', v_skipped,
-        ', "skipped_samples": ', v_skip_keys,
-        ', "without_policy": ', COALESCE(v_without, 'null'),
-        ', "run_families": ', v_limit,
-        ', "limited": ', IF(v_more, 'true', 'false'),
-        ', "batches": ', v_batches,
-        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'),
-        '}'
-    );
+    DECLARE v_default datetime(6);
+    SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, 86400), 86400) + 3600) SECOND, '+00:00', '+00:00');
+    CALL windrow_camunda7_end_time.decisions_work();
+    CALL windrow_camunda7_end_time.decisions_scope(p_as_of, NULL, NULL);
+    SELECT COUNT(*)
+    INTO o_count
+    FROM `camunda7`.`ACT_HI_DECINST` AS i
+    LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`DEC_DEF_ID_`
+    WHERE i.`EVAL_TIME_` < v_default
+      AND i.`PROC_INST_ID_` IS NULL
+      AND i.`CASE_INST_ID_` IS NULL
+      AND i.`EVAL_TIME_` IS NOT NULL
+      AND s.position IS NULL;
 END$$
 DELIMITER ;
 
@@ -1253,142 +834,8 @@ BEGIN
     CALL windrow_camunda7_end_time.decisions_close();
 END$$
 DELIMITER ;
-
--- decisions_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_purge;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
-SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays. [body 2729a578248d]'
-BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_wait     bigint;
-    DECLARE v_families bigint;
-    DECLARE v_rows     longtext;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    attempt: BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION
-        BEGIN
-            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-            -- back: work tables.
-            GET STACKED DIAGNOSTICS v_number = NUMBER;
-            REPEAT
-                GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                SET v_number = v_number - 1;
-            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                SET v_errno = 1317, v_sqlstate = '70100';
-            END IF;
-            -- A deadlock with another node of a cluster may show at COMMIT only.
-            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                SET v_errno = 1213, v_sqlstate = '40001';
-            END IF;
-            ROLLBACK;
-        END;
-        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-        -- to its binary log even when it is rolled back, with all that it deleted.
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL windrow_camunda7_end_time.decisions_work();
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7_end_time.rule_pause AS p WHERE p.rule = 'decisions')
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM windrow_camunda7_end_time.run AS r
-        CROSS JOIN windrow_camunda7_end_time.control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL windrow_camunda7_end_time.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_camunda7_end_time.purge() opens one');
-        END IF;
-        IF v_paused THEN
-            COMMIT;
-            SET o_reason = 'PAUSED';
-            LEAVE attempt;
-        END IF;
-        CALL windrow_camunda7_end_time.setting_of('decisions', 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
-        CALL windrow_camunda7_end_time.take_tables();
-        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        -- The work tables have the type and the collation of the key.
-        REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
-        VALUES (1, p_key);
-        INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
-        SELECT i.`ID_`, i.`EVAL_TIME_`
-        FROM windrow_camunda7_end_time.work_cursor AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = c.id
-        WHERE c.only_row = 1
-          AND i.`PROC_INST_ID_` IS NULL
-          AND i.`CASE_INST_ID_` IS NULL;
-        IF ROW_COUNT() = 0 THEN
-            COMMIT;
-            SET o_reason = 'NOT_A_ROOT';
-            LEAVE attempt;
-        END IF;
-        SELECT l.only_row INTO v_own FROM windrow_camunda7_end_time.latch AS l LOCK IN SHARE MODE;
-        CALL windrow_camunda7_end_time.decisions_scope(v_as_of, NULL, NULL);
-        CALL windrow_camunda7_end_time.decisions_judge(true, true, v_families);
-        IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-            -- not do in a cluster.
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        CALL windrow_camunda7_end_time.decisions_batch(p_run, v_rows);
-        IF v_dry_run THEN
-            ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        UPDATE windrow_camunda7_end_time.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        SELECT k.reason INTO o_reason FROM windrow_camunda7_end_time.work_skip AS k ORDER BY k.position LIMIT 1;
-        CALL windrow_camunda7_end_time.record_skips(p_run, 'decisions');
-        CALL windrow_camunda7_end_time.record_rows(p_run, 'decisions', v_rows);
-        UPDATE windrow_camunda7_end_time.run_rule AS p
-        SET p.families = p.families + v_families,
-            p.batches = p.batches + 1,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'decisions';
-        CALL windrow_camunda7_end_time.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_camunda7_end_time.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        DELETE FROM windrow_camunda7_end_time.unfinished WHERE run_id = p_run AND rule = 'decisions';
-        COMMIT;
-    END attempt;
-    IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO windrow_camunda7_end_time.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, 'decisions', p_key, v_errno, v_sqlstate, v_message);
-        END IF;
-        INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
-        CALL windrow_camunda7_end_time.record_skips(p_run, 'decisions');
-        COMMIT;
-    END IF;
-END$$
-DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_decisions.sql', '[
-    "decisions_batch", "decisions_close", "decisions_due", "decisions_finish", "decisions_judge", "decisions_next",
-    "decisions_open", "decisions_outlook", "decisions_preview", "decisions_purge", "decisions_row", "decisions_rows",
-    "decisions_scope", "decisions_step", "decisions_undated", "decisions_work"
+    "decisions_batch", "decisions_close", "decisions_due", "decisions_judge", "decisions_mend", "decisions_named",
+    "decisions_next", "decisions_open", "decisions_outlook", "decisions_row", "decisions_rows", "decisions_scope",
+    "decisions_undated", "decisions_unlisted", "decisions_work"
 ]');

@@ -40,6 +40,13 @@ pub(super) const CORE: &[KernelFile] = &[
         prologue: Prologue::Owner,
     },
     KernelFile {
+        name: "38_step.sql",
+        purpose: "what the previews of rules share, and what a run does by strategy",
+        source: "innodb/core/38_step.sql",
+        bare: include_str!("../../../templates/kernel/innodb/core/38_step.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
         name: "40_run.sql",
         purpose: "run, preview and purge",
         source: "innodb/core/40_run.sql",

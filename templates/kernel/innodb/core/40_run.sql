@@ -654,6 +654,7 @@ BEGIN
     DECLARE v_at    varchar(64);
     DECLARE v_place int;
     DECLARE v_several longtext;
+    DECLARE v_part  longtext;
     DECLARE v_rules longtext DEFAULT '';
     CALL check_options(p_options, '["rule", "scope", "retention", "as_of", "run_families", "from"]');
     CALL check_run_options(p_options, v_as_of);
@@ -661,9 +662,8 @@ BEGIN
     SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule);
     WHILE v_place IS NOT NULL DO
         SELECT r.rule INTO v_at FROM rule AS r WHERE r.position = v_place;
-        SET @windrow_options = p_options, @windrow_as_of = v_as_of;
-        CALL perform(v_at, 'preview', '@windrow_options, @windrow_as_of, @windrow_document');
-        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), @windrow_document);
+        CALL preview_rule(v_at, p_options, v_as_of, v_part);
+        SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
         SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule) AND r.position > v_place;
     END WHILE;
     -- A row that several rules would take is counted by each of them, and goes once.

@@ -106,9 +106,7 @@ BEGIN
                     SET v_slept = SLEEP(v_rest);
                     SET v_state = 'again';
                 ELSEIF v_state IS NULL THEN
-                    SET @windrow_run = v_run;
-                    CALL perform(v_rule, 'step', '@windrow_run, @windrow_state');
-                    SET v_state = @windrow_state;
+                    CALL step(v_run, v_rule, v_state);
                 END IF;
             UNTIL v_state NOT IN ('more', 'again') END REPEAT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -116,8 +114,7 @@ BEGIN
             IF v_workers > 1 THEN
                 CALL sweep_leave(v_run, v_rule, v_state, v_ended);
             END IF;
-            SET @windrow_run = v_run, @windrow_state = IF(v_ended, v_state, NULL);
-            CALL perform(v_rule, 'finish', '@windrow_run, @windrow_state');
+            CALL finish(v_run, v_rule, IF(v_ended, v_state, NULL));
             CALL perform(v_rule, 'close', '');
             COMMIT;
             -- The reason of the run is the worst of its rules.
@@ -237,9 +234,7 @@ BEGIN
     COMMIT;
     WHILE v_key IS NOT NULL DO
         SET v_reason = NULL;
-        SET @windrow_run = v_run, @windrow_key = v_key;
-        CALL perform(v_rule, 'purge', '@windrow_run, @windrow_key, @windrow_reason');
-        SET v_reason = @windrow_reason;
+        CALL purge_one(v_run, v_rule, v_key, v_reason);
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
         UPDATE work_key AS k SET k.reason = v_reason WHERE k.named = v_key;

@@ -9,7 +9,7 @@ use crate::plan::{self, Plan};
 use archive::ArchiveView;
 use files::files;
 use spec_view::{looked_into, spec_view};
-use sql::{routine, tidy};
+use sql::tidy;
 use templates::{Shown, Templates};
 use views::SpecView;
 
@@ -64,36 +64,9 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
     let plan = plan::make(graph);
     let folder = Templates::of(dialect.facts().templates)?;
     let mut view = spec_view(graph, &plan, dialect);
-    // The routines are listed by verify(), which is one of them: render once to learn their names, then for good.
-    let draft = files(graph, folder, dialect, &view)?;
-    view.routines = draft
-        .iter()
-        .flat_map(|file| &file.statements)
-        .filter_map(|statement| routine(&statement.what))
-        .map(|name| dialect.text(name))
-        .collect();
-    view.routines.sort();
-    view.shadows = shadows(graph, &view.archives, dialect);
-    let bare = |name: &str| {
-        let (_, name) = name.split_once('.')?;
-        Some(dialect.text(&dialect.bare(name)))
-    };
-    view.ledger = made(&draft, "create table ")
-        .filter_map(|(name, _)| bare(name))
-        .collect();
-    view.keyed = made(&draft, "create table ")
-        .filter(|(_, sql)| sql.contains("PRIMARY KEY"))
-        .filter_map(|(name, _)| bare(name))
-        .collect();
     if dialect != Dialect::Postgres {
-        view.claims = query(folder, "claims.sql", &view, Asked::Installing)?;
-        view.claims_now = query(folder, "claims.sql", &view, Asked::Inside)?;
-        view.rights = query(folder, "rights.sql", &view, Asked::Inside)?;
+        learn(graph, folder, dialect, &mut view)?;
     }
-    view.triggers = orphan_guard::triggers(&draft, dialect);
-    let is_grants = |file: &File| file.path.ends_with("/50_grants.sql");
-    let before = draft.iter().take_while(|file| !is_grants(file));
-    view.readable = archive::readable(&view.archives, before);
     let mut files = files(graph, folder, dialect, &view)?;
     for (template, path, context) in monitoring::files(graph, dialect, &view.control) {
         let folder = Templates::of(monitoring::FOLDER)?;
@@ -124,13 +97,32 @@ pub fn bundle(graph: &Graph, dialect: Dialect) -> Result<Bundle> {
     })
 }
 
+/// Some files of MySQL and MariaDB name what others make: these are rendered once to learn it, then for good.
+fn learn(graph: &Graph, folder: Templates, dialect: Dialect, view: &mut SpecView) -> Result<()> {
+    let draft = files(graph, folder, dialect, view)?;
+    view.shadows = shadows(graph, &view.archives, dialect);
+    view.ledger = ledger(&draft, dialect);
+    view.claims = query(folder, "claims.sql", view, Asked::Installing)?;
+    view.triggers = orphan_guard::triggers(&draft, dialect);
+    let is_grants = |file: &File| file.path.ends_with("/50_grants.sql");
+    let before = draft.iter().take_while(|file| !is_grants(file));
+    view.readable = archive::readable(&view.archives, before);
+    Ok(())
+}
+
+/// The tables that the files of a draft make, as literals.
+fn ledger(draft: &[File], dialect: Dialect) -> Vec<String> {
+    let statements = draft.iter().flat_map(|file| &file.statements);
+    let tables = statements.filter_map(|it| it.what.strip_prefix("create table "));
+    let bare = tables.filter_map(|name| Some(dialect.bare(name.split_once('.')?.1)));
+    bare.map(|name| dialect.text(&name)).collect()
+}
+
 /// Who asks what belongs to others, and when.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     /// An installation, or before it.
     Installing,
-    /// `verify()`, which looks at routines and events by itself on MySQL and MariaDB.
-    Inside,
     /// `windrow diff`.
     Later,
     /// The program, of the accounts of MySQL and MariaDB, which not everybody may see.
@@ -152,9 +144,7 @@ pub fn claims(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
     let mut view = spec_view(graph, &plan, dialect);
     let folder = Templates::of(dialect.facts().templates)?;
     let draft = files(graph, folder, dialect, &view)?;
-    view.ledger = made(&draft, "create table ")
-        .filter_map(|(name, _)| Some(dialect.text(&dialect.bare(name.split_once('.')?.1))))
-        .collect();
+    view.ledger = ledger(&draft, dialect);
     [Asked::Installing, Asked::OfAccounts]
         .iter()
         .map(|asked| query(folder, "claims.sql", &view, *asked))
@@ -200,15 +190,8 @@ fn who(graph: &Graph, plan: &Plan, asked: Asked) -> String {
 fn query(folder: Templates, template: &str, view: &SpecView, asked: Asked) -> Result<String> {
     let shown = Shown::of(view)?
         .with("installing", &(asked == Asked::Installing))
-        .with("brief", &(asked == Asked::Inside))
         .with("accounts", &(asked == Asked::OfAccounts));
     Ok(folder.text(template, &shown)?.trim_end().to_owned())
-}
-
-/// The names of what the files of a draft make, with the statements that do.
-fn made<'a>(draft: &'a [File], verb: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let statements = draft.iter().flat_map(|file| &file.statements);
-    statements.filter_map(move |it| Some((it.what.strip_prefix(verb)?, it.sql.as_str())))
 }
 
 /// The tables of the application that the routines of MySQL and MariaDB read, and the archives.

@@ -3,46 +3,7 @@
 
 use serde::Serialize;
 
-use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, KnownKey, Literal, Table, TableId};
-
-/// A foreign key that the spec accounts for.
-#[derive(Serialize)]
-pub(super) struct KeyView {
-    table: String,
-    /// Its columns and those that they name, sorted, as one literal in lower case, as names of columns are compared.
-    pairs: String,
-    parent: String,
-    /// What it may do, as the catalog says it: rules between commas.
-    effects: String,
-}
-
-/// The columns of a table that edges compare: text for text, they must stay what they are.
-#[derive(Serialize)]
-pub(super) struct ShapeView {
-    table: String,
-    columns: String,
-}
-
-pub(super) fn keys(graph: &Graph, dialect: Dialect) -> Vec<KeyView> {
-    let known = graph.known_keys();
-    known.iter().map(|key| key_view(key, dialect)).collect()
-}
-
-fn key_view(key: &KnownKey, dialect: Dialect) -> KeyView {
-    let mut lower: Vec<String> = key
-        .pairs
-        .iter()
-        .map(|(column, named)| format!("{column} -> {named}").to_lowercase())
-        .collect();
-    lower.sort();
-    KeyView {
-        table: dialect.text(&key.table),
-        pairs: dialect.text(&lower.join(", ")),
-        parent: dialect.text(&key.parent),
-        effects: dialect.text(&key.effects.join(",")),
-    }
-}
 
 /// A foreign key that the spec accounts for, as the kernel knows it.
 #[derive(Serialize)]
@@ -181,17 +142,4 @@ pub(super) fn columns<'a>(graph: &'a Graph, table: &'a Table) -> Vec<&'a str> {
     columns.sort_unstable();
     columns.dedup();
     columns
-}
-
-/// Every managed table with the columns of its keys and edges.
-pub(super) fn shapes(graph: &Graph, dialect: Dialect) -> Vec<ShapeView> {
-    let shape = |table: &Table| {
-        let columns = columns(graph, table).into_iter();
-        let columns: Vec<String> = columns.map(|name| dialect.text(name)).collect();
-        ShapeView {
-            table: dialect.text(&table.name),
-            columns: columns.join(", "),
-        }
-    };
-    graph.tables.iter().map(shape).collect()
 }

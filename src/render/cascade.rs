@@ -14,20 +14,13 @@ use crate::plan::{Purge, Step};
 /// The foreign key of a table as the catalog has it.
 #[derive(Clone, Serialize)]
 pub(super) struct CascadeView {
-    /// The qualified name of the parent as a literal, to be cast to regclass.
-    parent_class: String,
     /// The columns as literals between commas, each as `child -> parent`, in the order of their bytes.
     columns: String,
 }
 
 /// The foreign key to which the deletion from a table may be left. What is archived has to be read first. The others do not
 /// count what a foreign key deletes.
-pub(super) fn view(
-    graph: &Graph,
-    rule: &Rule,
-    step: &Step,
-    dialect: Dialect,
-) -> Option<CascadeView> {
+pub(super) fn view(rule: &Rule, step: &Step, dialect: Dialect) -> Option<CascadeView> {
     let [edge] = step.edges.as_slice() else {
         return None;
     };
@@ -37,8 +30,6 @@ pub(super) fn view(
         && dialect == Dialect::Postgres
         && !rule.archive.contains(&step.table);
     left.then(|| CascadeView {
-        parent_class: dialect
-            .text(&dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name)),
         columns: columns(edge, dialect),
     })
 }
@@ -53,7 +44,7 @@ pub(super) fn documents<'a>(
     let left = purge
         .steps
         .iter()
-        .filter(|step| view(graph, rule, step, dialect).is_some());
+        .filter(|step| view(rule, step, dialect).is_some());
     left.flat_map(|step| step.edges.iter().map(move |edge| (step.table, edge.parent)))
         .map(|(child, parent)| {
             let name = |id: TableId| graph.table(id).name.as_str();

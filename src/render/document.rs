@@ -11,10 +11,9 @@ use super::jobs::Job;
 use super::names::{control_name, least_key, lock_class, role_name};
 use super::registry;
 use super::rule_view::{batch_setting, by_end, nested, time_name};
-use super::settings::SettingView;
 use super::single::SingleView;
 use super::spec_view::{counted, updates};
-use super::{acting, archive, cascade, keeps, newest, orphan_guard, stamp, timed};
+use super::{acting, archive, cascade, keeps, newest, orphan_guard, settings, stamp, timed};
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
@@ -273,7 +272,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         let table = graph.table(index.need.table).name.clone();
         indexes.entry(table).or_default().push(index.name);
     }
-    let throttles = super::settings::throttles(graph, dialect, &graph.schema);
+    let throttles = settings::throttles(graph, dialect, &graph.schema);
     let document = SpecDocument {
         spec: &graph.name,
         title: &graph.title,
@@ -407,7 +406,6 @@ pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
 pub(super) fn of_rule(
     graph: &Graph,
     purge: &Purge,
-    settings: &[SettingView],
     single: Option<&SingleView>,
     dialect: Dialect,
 ) -> String {
@@ -460,7 +458,7 @@ pub(super) fn of_rule(
         },
         divided: rule.is_divided(),
         wait_while_sql: rule.limits.wait_while_sql.as_deref(),
-        limits: settings.iter().map(SettingView::limit).collect(),
+        limits: settings::limits(rule, graph, dialect),
         unit: rule.timed.as_ref().map(|timed| match timed.unit {
             Unit::Family => "family",
             Unit::Window => "window",

@@ -2,17 +2,15 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, home};
+use super::names::home;
 use crate::dialect::Dialect;
-use crate::graph::{Column, Graph, Kind, Rule, Table};
+use crate::graph::{Column, Graph, Kind, Rule};
 
 /// Of a key `p_key` and the row `i` of the root table that has it.
 #[derive(Serialize)]
 pub(super) struct HeldView {
     composite: bool,
     parts: Vec<PartView>,
-    /// The columns of the key, for a message.
-    form: String,
     /// The key of row `i` as the holds and the ledger have it, and the key that was read where there is no such row.
     key: String,
     key_as_read: String,
@@ -77,7 +75,6 @@ pub(super) fn view(graph: &Graph, number: usize, rule: &Rule, dialect: Dialect) 
                 value: value(index),
             })
             .collect(),
-        form: form(table, dialect),
         key: text(list(&|_, it| column(it), ", ")),
         key_as_read: text(match dialect {
             Dialect::Postgres => list(&|index, _| variable(index), ", "),
@@ -108,16 +105,6 @@ pub(super) fn view(graph: &Graph, number: usize, rule: &Rule, dialect: Dialect) 
             false => 0,
         },
     }
-}
-
-/// The columns of a key as they stand in a message.
-fn form(table: &Table, dialect: Dialect) -> String {
-    let names: Vec<String> = table
-        .key
-        .iter()
-        .map(|column| escaped(dialect, &format!("{}.{}", table.name, column.name)))
-        .collect();
-    names.join(", ")
 }
 
 /// What a text must look like to be read as a value of a kind on MySQL and MariaDB: these would take the number in front of

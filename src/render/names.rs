@@ -104,55 +104,12 @@ pub(super) fn work_table(graph: &Graph, id: TableId) -> String {
     format!("work_{}", variable(graph, id))
 }
 
-/// What a scope or key may look like, as a regular expression without its anchors. A value has one spelling, the
-/// server's own: two policies for one scope would leave open which of them holds.
-pub(super) fn spelling(kind: Kind) -> &'static str {
-    match kind {
-        // A cast finds what is out of range.
-        Kind::Smallint | Kind::Integer | Kind::Bigint => "(0|-?[1-9][0-9]{0,18})",
-        Kind::Uuid => "[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}",
-        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => ".+",
-    }
-}
-
-/// The same with its anchors.
-pub(super) fn pattern(dialect: Dialect, kind: Kind) -> String {
-    let inner = spelling(kind);
-    match dialect {
-        Dialect::Postgres => format!("^{inner}$"),
-        // There, $ would let a line break stand at the end.
-        Dialect::Mysql | Dialect::Mariadb => format!("^{inner}\\z"),
-    }
-}
-
-/// The same for the key of a root. Where there is no type for them, applications write uuids with dashes or without.
-pub(super) fn key_pattern(dialect: Dialect, kind: Kind) -> String {
-    match (dialect, kind) {
-        (Dialect::Mysql, Kind::Uuid) => {
-            "^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\\z".to_owned()
-        }
-        _ => pattern(dialect, kind),
-    }
-}
-
 /// A text that looks like a value of a kind, as such a value, as an expression of MySQL.
 pub(super) fn typed(kind: Kind, text: &str) -> String {
     match kind {
         Kind::Smallint | Kind::Integer | Kind::Bigint => format!("CAST({text} AS SIGNED)"),
         _ => text.to_owned(),
     }
-}
-
-/// Whether a text that looks like a value of a kind is within its range, as a condition of MySQL.
-pub(super) fn within_range(kind: Kind, text: &str) -> String {
-    let (low, high) = match kind {
-        Kind::Smallint => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        Kind::Integer => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        Kind::Bigint => (i64::MIN, i64::MAX),
-        _ => return "true".to_owned(),
-    };
-    // Nineteen digits and a sign fit a decimal; they would overflow an integer.
-    format!("CAST({text} AS DECIMAL(20)) BETWEEN {low} AND {high}")
 }
 
 /// A name inside a comment or inside a quoted text.
@@ -206,14 +163,4 @@ pub(super) fn fixed_offset(zone: &str) -> Option<i32> {
         .next()
         .is_none()
         .then(|| zone.to_offset(since).seconds())
-}
-
-/// Seconds as people write them.
-pub(super) fn duration(seconds: i64) -> String {
-    for (unit, size) in [("days", 86_400), ("hours", 3_600), ("minutes", 60)] {
-        if seconds % size == 0 && seconds >= size {
-            return format!("{} {unit}", seconds / size);
-        }
-    }
-    format!("{seconds} seconds")
 }

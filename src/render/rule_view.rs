@@ -2,16 +2,15 @@
 
 use super::edges::{between, edge_view, members};
 use super::names::{
-    control_name, duration, escaped, fixed_offset, home, id_type, key_pattern, least_key, local,
-    near, pattern, spelling, typed, variable, within_range, work_table,
+    control_name, escaped, fixed_offset, home, id_type, least_key, local, near, typed, variable,
+    work_table,
 };
 use super::views::{
     ArtifactView, CollectView, EdgeView, FieldView, LinkView, OtherView, RuleView, StepView,
     TwinView,
 };
 use super::{
-    archive, cascade, document, held, keeps, last, newest, releases, settings, single, source,
-    timed,
+    archive, cascade, document, held, keeps, last, newest, releases, single, source, timed,
 };
 use crate::dialect::Dialect;
 use crate::graph::{
@@ -159,7 +158,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
                 .map_or(String::new(), |key| dialect.ident(&key.name)),
             collected: collected(graph, purge, step),
             archive: archive::view(graph, rule, step.table, dialect),
-            cascade: cascade::view(graph, rule, step, dialect),
+            cascade: cascade::view(rule, step, dialect),
             edges: if step.edges.is_empty() {
                 vec![EdgeView {
                     column: dialect.ident(&key.name),
@@ -201,7 +200,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             }
         })
         .collect();
-    let settings = settings::views(purge.rule, rule, graph, dialect);
     let single = rule.single.as_ref();
     let single = single.map(|single| single::view(graph, rule, single, dialect));
     let report = |document: Document| -> Vec<FieldView> {
@@ -216,14 +214,14 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         per: per
             .map(|column| dialect.ident(&column.name))
             .unwrap_or_default(),
-        per_name: per.map(|column| escaped(dialect, &column.name)).unwrap_or_default(),
+        per_name: per
+            .map(|column| escaped(dialect, &column.name))
+            .unwrap_or_default(),
         opt_in: rule.retention.listed(),
         scope_type: per.map_or("text", |column| dialect.kind(column.kind)),
-        scope_pattern: dialect.text(&per.map_or("^$".to_owned(), |column| pattern(dialect, column.kind))),
         time_type: dialect.kind(rule.end_time.kind),
         key_type: dialect.kind(key.kind),
         id_type: id_type(dialect, purge.id_kind),
-        key_pattern: dialect.text(&key_pattern(dialect, key.kind)),
         first_key: least_key(dialect, key.kind),
         is_final,
         is_root,
@@ -234,16 +232,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         },
         zone_literal: zone_literal.clone(),
         scope_of_policy: per.map_or("NULL".to_owned(), |column| typed(column.kind, "p.scope")),
-        scope_within_range: per.map_or("true".to_owned(), |column| {
-            within_range(column.kind, "p_scope")
-        }),
-        scope_as_text: per.map_or("NULL".to_owned(), |column| {
-            format!("CAST(i.{} AS CHAR)", dialect.ident(&column.name))
-        }),
         key_of_hold: typed(key.kind, "h.`key`"),
-        key_of_text: typed(key.kind, "p_key"),
-        key_within_range: within_range(key.kind, "p_key"),
-        key_as_text: format!("CAST(i.{} AS CHAR)", dialect.ident(&key.name)),
         now_here: local(graph, rule.end_time.kind, now),
         cutoff_now: cutoff_now("p.retention_seconds"),
         cutoff_now_source: source
@@ -283,24 +272,9 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         measure: if calendar { "seconds" } else { "cutoff" },
         forever: if calendar { "NULL" } else { least_time },
         minimum: rule.retention.minimum,
-        minimum_text: duration(rule.retention.minimum),
         safety_lag: rule.retention.safety_lag,
         batch_setting: batch_setting(rule),
-        pace: settings::declared(&settings),
-        document: document::of_rule(graph, purge, &settings, single.as_ref(), dialect),
-        settings,
-        policy_comment: dialect.text(&format!(
-            "The minimum retention of rule {} is {}; it stands in the spec.",
-            rule.name,
-            duration(rule.retention.minimum)
-        )),
-        policy_check: dialect.text(&format!(
-            // The server reads the text of a CHECK again in the sql_mode of whoever opens the table: no backslashes.
-            "(CASE WHEN rule <> {} THEN true WHEN retention_seconds < {minimum} OR CONCAT(scope, '.') NOT REGEXP {} THEN false ELSE {} END) IS TRUE",
-            dialect.text(&rule.name),
-            dialect.text(&format!("^{}[.]$", per.map_or("", |column| spelling(column.kind)))),
-            per.map_or("true".to_owned(), |column| within_range(column.kind, "scope")),
-        )),
+        document: document::of_rule(graph, purge, single.as_ref(), dialect),
         table: dialect.qualified(home(graph, dialect), &root.name),
         table_name: escaped(dialect, &root.name),
         table_literal: dialect.text(&root.name),
@@ -314,7 +288,11 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
                 .join(", "),
         ),
         key: dialect.ident(&key.name),
-        key_cast: if key.kind == Kind::Varchar { "::text" } else { "" },
+        key_cast: if key.kind == Kind::Varchar {
+            "::text"
+        } else {
+            ""
+        },
         key_name: escaped(dialect, &key.name),
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &time_name(graph, rule)),
@@ -326,7 +304,11 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         otherwise: rule.otherwise.is_some(),
         last: last::view(graph, rule, dialect),
         start_name: escaped(dialect, &rule.end_time.name),
-        along: if rule.last.is_some() { "started" } else { "ended" },
+        along: if rule.last.is_some() {
+            "started"
+        } else {
+            "ended"
+        },
         candidates,
         eligible: if !by_end(rule) && rule.candidates.is_empty() {
             vec!["true".to_owned()]
@@ -359,12 +341,10 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         },
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
-        watches: steps.iter().any(|step| step.cascade.is_some() || step.edges.len() > step.plain.len()),
         cascading: cascade::parents(graph, purge, &steps, dialect),
         steps,
         keeps: keeps::keeps(graph, purge, dialect),
         meets,
-        lets_go: !purge.releases.is_empty(),
         newest: newest::views(graph, rule, dialect),
         twins,
         key_is_number: matches!(key.kind, Kind::Smallint | Kind::Integer | Kind::Bigint),
@@ -378,10 +358,12 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         archives: !rule.archive.is_empty(),
         archive: archive::view(graph, rule, rule.root, dialect),
         by_end: by_end(rule),
-        timed: rule.timed.as_ref().map(|timed| timed::view(graph, rule, timed, dialect)),
+        timed: rule
+            .timed
+            .as_ref()
+            .map(|timed| timed::view(graph, rule, timed, dialect)),
         single,
         report_preview: report(Document::Preview),
-        report_run: report(Document::Run),
         name: rule.name.clone(),
     }
 }

@@ -8,7 +8,7 @@ use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
 
 mod mysql;
 use super::names::{control_name, escaped, home, least_key, local};
-use super::probes::{among, step_probes};
+use super::probes::step_probes;
 use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -41,15 +41,8 @@ pub(super) struct SingleView {
     /// The key of row `t` as a text, and what a row is ordered by it.
     key_text: String,
     key_order: String,
-    /// Whether a text `p_key` is a key, and what a key looks like.
-    is_key: String,
-    key_form: String,
-    /// Whether row `i` has the key `v_hold.key`.
-    is_hold: String,
     /// The key of hold `h` as a value, its type, and whether row `t` is held.
     held: String,
-    held_type: &'static str,
-    is_held: String,
     /// The ways to rows above it whose holds keep it.
     above: Vec<AboveView>,
     /// Whether row `t` has the key in the variables `v_k1, …`, and whether it has that of row `k`.
@@ -64,16 +57,6 @@ pub(super) struct SingleView {
     in_zone: String,
     /// Lists of the key's columns: their names, of rows `k`, `l` and `b`, and arrays of them by where they come from.
     names: String,
-    names_of_k: String,
-    names_of_l: String,
-    names_of_b: String,
-    given: String,
-    looked: String,
-    locked: String,
-    judged: String,
-    next: String,
-    /// The first key that `v_next` has, as a text.
-    key_of_next: String,
     /// What a row must be to be of the rule.
     conditions: Vec<String>,
     /// What makes it go: what it names is gone, or enough rows are newer.
@@ -84,7 +67,6 @@ pub(super) struct SingleView {
     due: String,
     oldest_type: &'static str,
     due_cast: String,
-    age_of_oldest: String,
     passes: Vec<PassView>,
     /// The name of pass `v_pass`.
     name_of_pass: String,
@@ -119,7 +101,6 @@ struct PassView {
     values: String,
     names: String,
     order: String,
-    order_of_n: String,
     /// Behind the place where the pass is, or at it; and not at it.
     reached: String,
     passed: String,
@@ -263,38 +244,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         },
         composite,
         key_order: list(&|key| format!("t.{}", key.column)),
-        is_key: match dialect {
-            Dialect::Postgres => format!(
-                "jsonb_array_length(p_key::jsonb) = {} AND num_nulls({values}) = 0 AND jsonb_build_array({values})::text = p_key",
-                keys.len(),
-                values = list(&|key| key.of_text.clone())
-            ),
-            Dialect::Mysql | Dialect::Mariadb => mysql::is_key(&table.key),
-        },
-        key_form: escaped(
-            dialect,
-            &format!(
-                "[{}]",
-                table
-                    .key
-                    .iter()
-                    .map(|column| column.name.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-        ),
-        is_hold: all(&|key| {
-            let value = key.of_text.replace("p_key", "v_hold.key");
-            format!("i.{} = {value}", key.column)
-        }),
         held: match composite {
             true => "h.key".to_owned(),
             false => format!("h.key::{}", keys[0].kind),
-        },
-        held_type: if composite { "text" } else { keys[0].kind },
-        is_held: match composite {
-            true => among(&key_text, "v_held"),
-            false => among(&format!("t.{}", keys[0].column), "v_held"),
         },
         above: above::view(graph, rule, dialect),
         is_named: all(&|key| format!("t.{} = v_{}", key.column, key.name)),
@@ -310,15 +262,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         },
         in_zone: aged.map_or(String::new(), |time| here(time.kind)),
         names: list(&|key| key.name.clone()),
-        names_of_k: list(&|key| format!("k.{}", key.name)),
-        names_of_l: list(&|key| format!("l.{}", key.name)),
-        names_of_b: list(&|key| format!("b.{}", key.name)),
-        given: list(&|key| format!("p_{}", key.name)),
-        looked: list(&|key| format!("v_looked.o_{}", key.name)),
-        locked: list(&|key| format!("v_{}", key.name)),
-        judged: list(&|key| format!("v_judged.o_{}", key.name)),
-        next: list(&|key| format!("v_next.o_{}", key.name)),
-        key_of_next: text(&|key| format!("o_{}[1]", key.name)),
         goes: goes(graph, rule, single, dialect),
         unranked: match single {
             Single::KeepLast { group, order, .. } => group
@@ -332,10 +275,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         due_cast: format!("{due}::{}", dialect.kind(oldest(rule, single))),
         due,
         oldest_type: dialect.kind(oldest(rule, single)),
-        age_of_oldest: format!(
-            "clock_timestamp(){} - min(o.due)",
-            here(oldest(rule, single))
-        ),
         name_of_pass: match &passes[..] {
             [first, second] => format!(
                 "CASE v_pass WHEN 1 THEN {} ELSE {} END",
@@ -574,11 +513,6 @@ fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassVi
             .collect::<Vec<_>>()
             .join(", "),
         order: columns.join(", "),
-        order_of_n: places
-            .iter()
-            .map(|place| format!("n.{}", place.name))
-            .collect::<Vec<_>>()
-            .join(", "),
         reached: compare(">="),
         passed: compare("<>"),
         beyond: mysql::beyond(&columns, &places),

@@ -4,18 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::edges::none;
 use super::indexes::index_view;
-use super::jobs::{Job, jobs};
-use super::names::{control_name, escaped, fixed_offset, home, lock_class, role_name, run_lock};
+use super::jobs::jobs;
+use super::names::{control_name, escaped, fixed_offset, home, role_name, run_lock};
 use super::rule_view::{by_composite, by_end, rule_view};
 use super::views::{
     FileView, IndexView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView,
 };
 use super::{
-    acting, archive, document, keeps, kernel, orphan_guard, registry, releases, settings, single,
-    stamp,
+    archive, document, keeps, kernel, orphan_guard, registry, releases, settings, single, stamp,
 };
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Rule, Single, TableId, Window};
+use crate::graph::{Edge, Graph, Rule, TableId, Window};
 use crate::plan::{self, Plan};
 
 /// The routines that an auditor may call on MySQL and MariaDB: they read.
@@ -115,27 +114,28 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         owner_literal: dialect.text(&role_name(dialect, &control, "owner")),
         operator_literal: dialect.text(&role_name(dialect, &control, "operator")),
         auditor_literal: dialect.text(&role_name(dialect, &control, "auditor")),
-        login: role("schedule"),
-        login_literal: dialect.text(&role_name(dialect, &control, "schedule")),
-        grant_auditor: dialect.text(&format!("GRANT {} TO {}", role("auditor"), role("operator"))),
+        grant_auditor: dialect.text(&format!(
+            "GRANT {} TO {}",
+            role("auditor"),
+            role("operator")
+        )),
         grant_references: dialect.text(&grant_references),
-        unseen: dialect.text(&format!("foreign keys of their tables are not seen by the owner role: {grant_references}")),
-        revoke_all: dialect.text(&format!("REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}", role("owner"))),
+        revoke_all: dialect.text(&format!(
+            "REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}",
+            role("owner")
+        )),
         run_lock: dialect.text(&run_lock(&control)),
-        q: if dialect == Dialect::Postgres { "\"" } else { "`" },
+        q: if dialect == Dialect::Postgres {
+            "\""
+        } else {
+            "`"
+        },
         control_literal: dialect.text(&control),
         claims: String::new(),
-        claims_now: String::new(),
-        rights: String::new(),
-        constraints: Vec::new(),
         ledger: Vec::new(),
-        keyed: Vec::new(),
-        lock_class: lock_class(&control),
-        spec_literal: dialect.text(&graph.name),
-        schema_comment: dialect.text(&format!("windrow: retention of {}. Everything in here is generated from the spec `{}`, except the rows.", graph.title, graph.name)),
         schema: dialect.ident(home(graph, dialect)),
-        schema_pattern: dialect.ident(&home(graph, dialect).replace('_', "\\_").replace('%', "\\%")),
-        schema_name: dialect.text(home(graph, dialect)),
+        schema_pattern: dialect
+            .ident(&home(graph, dialect).replace('_', "\\_").replace('%', "\\%")),
         schema_literal: match dialect {
             // A name to be cast to regnamespace.
             Dialect::Postgres => dialect.text(&dialect.ident(&graph.schema)),
@@ -155,62 +155,102 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             undo: document::of_undo(graph, dialect),
             indexes: indexes.iter().rev().map(IndexView::dropped).collect(),
         },
-        starts_always: Job::of(graph).any(|job| job.starts().iter().all(Option::is_none)),
         jobs: jobs(graph, dialect),
         workers: graph.workers,
-        further_workers: (2..=graph.workers).collect(),
-        divided_literals: graph.rules.iter().filter(|rule| rule.is_divided()).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
-        schedule: graph.schedules.iter().map(|schedule| escaped(dialect, schedule)).collect::<Vec<_>>().join(", "),
-        windows: graph.windows.iter().map(|window| window_view(window, dialect)).collect(),
-        windows_text: graph.windows.iter().map(|window| escaped(dialect, &window.written)).collect::<Vec<_>>().join(", "),
+        schedule: graph
+            .schedules
+            .iter()
+            .map(|schedule| escaped(dialect, schedule))
+            .collect::<Vec<_>>()
+            .join(", "),
+        windows: graph
+            .windows
+            .iter()
+            .map(|window| window_view(window, dialect))
+            .collect(),
         stamps: stamp::rules(graph).count(),
-        stamp_literals: stamp::rules(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
-        stamps_of: stamped.iter().filter(|stamp| stamp.of).map(|stamp| stamp.whole_name.clone()).collect::<Vec<_>>().join(", "),
+        stamp_literals: stamp::rules(graph)
+            .map(|rule| dialect.text(&rule.name))
+            .collect::<Vec<_>>()
+            .join(", "),
+        stamps_of: stamped
+            .iter()
+            .filter(|stamp| stamp.of)
+            .map(|stamp| stamp.whole_name.clone())
+            .collect::<Vec<_>>()
+            .join(", "),
         stamped,
         several: several(graph, plan, dialect),
-        rule_literals: graph.rules.iter().map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
+        rule_literals: graph
+            .rules
+            .iter()
+            .map(|rule| dialect.text(&rule.name))
+            .collect::<Vec<_>>()
+            .join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
-        going: deleted.iter().map(|id| dialect.text(&graph.table(*id).name)).collect(),
-        going_tables: deleted.iter().map(|id| dialect.qualified(home(graph, dialect), &graph.table(*id).name)).collect(),
-        ignored: graph.ignored.iter().map(|ignored| dialect.text(&ignored.table)).collect::<Vec<_>>().join(", "),
-        known_keys: acting::keys(graph, dialect),
-        shapes: acting::shapes(graph, dialect),
-        tables: tables.iter().map(|id| TableView { name: escaped(dialect, &graph.table(*id).name), class: dialect.text(&dialect.qualified(home(graph, dialect), &graph.table(*id).name)), table: dialect.qualified(home(graph, dialect), &graph.table(*id).name), deleted: deleted.contains(id), updates: updates(graph, *id, dialect) }).collect(),
+        going_tables: deleted
+            .iter()
+            .map(|id| dialect.qualified(home(graph, dialect), &graph.table(*id).name))
+            .collect(),
+        ignored: graph
+            .ignored
+            .iter()
+            .map(|ignored| dialect.text(&ignored.table))
+            .collect::<Vec<_>>()
+            .join(", "),
+        tables: tables
+            .iter()
+            .map(|id| TableView {
+                name: escaped(dialect, &graph.table(*id).name),
+                class: dialect
+                    .text(&dialect.qualified(home(graph, dialect), &graph.table(*id).name)),
+                table: dialect.qualified(home(graph, dialect), &graph.table(*id).name),
+                deleted: deleted.contains(id),
+                updates: updates(graph, *id, dialect),
+            })
+            .collect(),
         referring: referring(graph, &tables)
             .into_iter()
             .map(|name| dialect.qualified(home(graph, dialect), name))
             .collect(),
-        looked_into: looked_into(graph, &tables, dialect).map(|name| dialect.text(&name)).collect(),
+        looked_into: looked_into(graph, &tables, dialect)
+            .map(|name| dialect.text(&name))
+            .collect(),
         roots: roots
             .iter()
             .map(|(id, column)| (&graph.table(*id).name, column))
-            .map(|(table, column)| RootView { name: escaped(dialect, table), table: dialect.qualified(home(graph, dialect), table), column: dialect.ident(column) })
+            .map(|(table, column)| RootView {
+                name: escaped(dialect, table),
+                table: dialect.qualified(home(graph, dialect), table),
+                column: dialect.ident(column),
+            })
             .collect(),
         archives: archive::views(graph, dialect),
         guards: orphan_guard::views(graph, dialect),
         triggers: Vec::new(),
-        archiving_literals: archive::rules(graph).map(|rule| dialect.text(&rule.name)).collect::<Vec<_>>().join(", "),
-        archiving_first: archive::first(graph).map_or_else(String::new, |rule| dialect.text(&rule.name)),
+        archiving_literals: archive::rules(graph)
+            .map(|rule| dialect.text(&rule.name))
+            .collect::<Vec<_>>()
+            .join(", "),
+        archiving_first: archive::first(graph)
+            .map_or_else(String::new, |rule| dialect.text(&rule.name)),
         readable: Vec::new(),
         shadows: Vec::new(),
-        routines: Vec::new(),
         auditor_routines,
         operator_routines,
         by_expression: indexes_by_expression,
         by_end: graph.rules.iter().any(by_end),
-        by_family: graph.rules.iter().any(|rule| by_end(rule) || single::has_family(rule)),
-        by_time: !graph.rules.iter().all(by_end),
-        by_row: graph.rules.iter().any(|rule| rule.single.is_some()),
+        by_family: graph
+            .rules
+            .iter()
+            .any(|rule| by_end(rule) || single::has_family(rule)),
         key_length: if by_composite(graph) { 700 } else { 255 },
         by_composite: by_composite(graph),
-        by_fallback: graph.rules.iter().any(|rule| matches!(&rule.single, Some(Single::Expiry { fallback: Some(_) }))),
         by_calendar: rules.iter().any(|rule| rule.calendar),
-        no_default: graph.rules.iter().any(|rule| rule.retention.default.is_none()),
         definitions: definitions(graph, dialect),
         throttles: settings::throttles(graph, dialect, home(graph, dialect)),
-        settings: settings::known(rules.iter().map(|rule| rule.settings.as_slice())),
         rules,
         files: files_view(graph, dialect),
         control,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, home, id_type, key_pattern, least_key, local, within_range};
+use super::names::{escaped, home, id_type, least_key, local};
 use super::via;
 use super::views::RuleView;
 use crate::bundle::Probe;
@@ -33,8 +33,6 @@ pub(super) struct StampView {
     key_name: String,
     key_type: &'static str,
     id_type: &'static str,
-    key_pattern: String,
-    key_within_range: String,
     first_key: String,
     /// The key of the family of row `r`; the column that names it, empty where each row is a family.
     family_of_root: String,
@@ -259,8 +257,6 @@ fn view(
         key_name: escaped(dialect, &key.name),
         key_type: dialect.kind(key.kind),
         id_type: id_type(dialect, key.kind),
-        key_pattern: dialect.text(&key_pattern(dialect, key.kind)),
-        key_within_range: within_range(key.kind, "p_key"),
         first_key: least_key(dialect, key.kind),
         family_of_root: family_of(family.as_deref(), &dialect.ident(&key.name), dialect),
         by_family: family.is_some() || steps.iter().any(|step| step.always.is_empty()),

@@ -31,9 +31,6 @@ pub(super) struct TimedView {
     ended: String,
     /// Whether families go as such, and how many rows of one table a window may have of what belongs to none.
     by_family: bool,
-    window_rows: i64,
-    /// The earliest time that a row can have: before it there is nothing.
-    first_time: &'static str,
     /// The smallest step of the clock.
     tick: &'static str,
     members: Vec<MemberView>,
@@ -54,7 +51,6 @@ pub(super) struct TimedView {
     root_is_held: String,
     /// What a row of the root table must be to be of the rule: row `t`, and row `r`.
     conditions_of_root: Vec<String>,
-    root_conditions: Vec<String>,
     /// The same of the rows that go by windows: row `t`, and row `r`.
     window_of_root: Vec<String>,
     root_window: Vec<String>,
@@ -234,11 +230,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|ended| dialect.ident(&ended.name))
             .unwrap_or_default(),
         by_family,
-        window_rows: rule.batch_rows(dialect),
         several: members.len() > 1,
         spares: members.iter().any(|member| member.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
-        first_time: "'4714-11-24 00:00:00 BC'",
         tick: "interval '1 microsecond'",
         family_of_root: roots.family_of("r", dialect),
         family_of_t: roots.family_of("t", dialect),
@@ -254,7 +248,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             ),
         },
         conditions_of_root: conditions("t"),
-        root_conditions: conditions("r"),
         window_of_root: at_window("t"),
         root_window: at_window("r"),
         root_alone: match roots.is_root("r", dialect).filter(|_| by_family) {

@@ -11,9 +11,9 @@ use super::last::LastView;
 use super::newest::NewestView;
 use super::orphan_guard::{GuardView, TriggerView};
 use super::releases::ReleaseView;
-use super::settings::{SettingView, ThrottlesView};
+use super::settings::ThrottlesView;
 use super::via::ViaView;
-use super::{acting, kernel, single, source, stamp, timed};
+use super::{kernel, single, source, stamp, timed};
 
 #[derive(Serialize)]
 pub(super) struct SpecView {
@@ -27,37 +27,22 @@ pub(super) struct SpecView {
     pub(super) owner_literal: String,
     pub(super) operator_literal: String,
     pub(super) auditor_literal: String,
-    /// The login of the schedule on PostgreSQL.
-    pub(super) login: String,
-    pub(super) login_literal: String,
     /// What makes operators auditors, and what takes all rights from the owner, as literals.
     pub(super) grant_auditor: String,
     /// What shows the owner the foreign keys of other databases, as a literal.
     pub(super) grant_references: String,
-    /// What verify() says where it is not granted, as a literal.
-    pub(super) unseen: String,
     pub(super) revoke_all: String,
     /// Name of the lock that a run holds, as a literal.
     pub(super) run_lock: String,
     /// What stands around a name that is a word of the server's language.
     pub(super) q: &'static str,
     pub(super) control_literal: String,
-    /// What looks for things of others under windrow's names: when it is installed, and later.
+    /// What looks for things of others under windrow's names before an installation.
     pub(super) claims: String,
-    pub(super) claims_now: String,
-    /// What looks for rights and constraints that are not as generated.
-    pub(super) rights: String,
-    /// The names of the checks of the ledger, of its tables, and of those with a key, as literals.
-    pub(super) constraints: Vec<String>,
+    /// The tables of the control database, as literals.
     pub(super) ledger: Vec<String>,
-    pub(super) keyed: Vec<String>,
-    pub(super) lock_class: i32,
-    pub(super) spec_literal: String,
-    pub(super) schema_comment: String,
     pub(super) schema: String,
     pub(super) schema_literal: String,
-    /// The bare name of the schema or database, as a literal.
-    pub(super) schema_name: String,
     /// The schema where GRANT would take `_` and `%` for any sign.
     pub(super) schema_pattern: String,
     pub(super) zone: String,
@@ -67,25 +52,15 @@ pub(super) struct SpecView {
     pub(super) jobs: Vec<JobView>,
     /// How many runs there may be at a time.
     pub(super) workers: i64,
-    /// The numbers of all workers but the first.
-    pub(super) further_workers: Vec<i64>,
-    /// The rules whose families workers share out.
-    pub(super) divided_literals: String,
     /// The lines of the schedule, for a text.
     pub(super) schedule: String,
-    /// Whether a job starts at any minute.
-    pub(super) starts_always: bool,
     pub(super) windows: Vec<WindowView>,
-    /// The windows as the spec has them.
-    pub(super) windows_text: String,
     pub(super) rules: Vec<RuleView>,
     /// What the kernel is told of the whole installation.
     #[serde(skip)]
     pub(super) told: kernel::Told,
     /// Each column that names files.
     pub(super) files: Vec<FileView>,
-    /// Each setting that any rule has.
-    pub(super) settings: Vec<SettingView>,
     pub(super) throttles: ThrottlesView,
     pub(super) rule_literals: String,
     /// The tables from which several rules take rows, each with these rules, as a literal; empty where there are none.
@@ -103,13 +78,8 @@ pub(super) struct SpecView {
     pub(super) by_family: bool,
     /// Whether a part of an index is an expression.
     pub(super) by_expression: bool,
-    pub(super) by_time: bool,
     /// Whether a rule counts days of the calendar.
     pub(super) by_calendar: bool,
-    /// Whether a rule has no default retention.
-    pub(super) no_default: bool,
-    pub(super) by_row: bool,
-    pub(super) by_fallback: bool,
     /// Whether a key has several columns, and how long its text may be on MySQL and MariaDB.
     pub(super) by_composite: bool,
     pub(super) key_length: usize,
@@ -117,14 +87,9 @@ pub(super) struct SpecView {
     pub(super) indexes_reversed: Vec<IndexView>,
     pub(super) edges: Vec<OrphanView>,
     pub(super) tables: Vec<TableView>,
-    /// The names of the tables whose rows go, as literals, and the tables themselves.
-    pub(super) going: Vec<String>,
     pub(super) going_tables: Vec<String>,
     /// The names of the tables that the spec ignores, as literals between commas.
     pub(super) ignored: String,
-    /// What the spec says of foreign keys, and of the columns of tables.
-    pub(super) known_keys: Vec<acting::KeyView>,
-    pub(super) shapes: Vec<acting::ShapeView>,
     /// The tables beside that say how long something is kept.
     pub(super) definitions: Vec<TableView>,
     /// Tables beside these that refer to rows of rules by time.
@@ -145,7 +110,6 @@ pub(super) struct SpecView {
     pub(super) readable: Vec<String>,
     /// The tables and views that the routines read: a temporary table of that name would hide them.
     pub(super) shadows: Vec<String>,
-    pub(super) routines: Vec<String>,
     pub(super) auditor_routines: Vec<String>,
     pub(super) operator_routines: Vec<String>,
 }
@@ -167,11 +131,9 @@ pub(super) struct RuleView {
     pub(super) measure: &'static str,
     pub(super) forever: &'static str,
     pub(super) scope_type: &'static str,
-    pub(super) scope_pattern: String,
     pub(super) time_type: &'static str,
     pub(super) key_type: &'static str,
     pub(super) id_type: &'static str,
-    pub(super) key_pattern: String,
     pub(super) first_key: String,
     pub(super) cutoff_of_policy: String,
     pub(super) cutoff_of_source: String,
@@ -182,18 +144,11 @@ pub(super) struct RuleView {
     /// The default retention in seconds, or NULL.
     pub(super) retention: String,
     pub(super) minimum: i64,
-    pub(super) minimum_text: String,
     pub(super) safety_lag: i64,
     /// The setting that says how much the first batch of a run takes.
     pub(super) batch_setting: &'static str,
-    pub(super) settings: Vec<SettingView>,
     /// What the kernel is told of the rule, as a literal.
     pub(super) document: String,
-    /// Those of them that slow a run down, where the spec declares them.
-    pub(super) pace: Vec<SettingView>,
-    pub(super) policy_comment: String,
-    /// The constraint of a policy row, as a literal to be prepared.
-    pub(super) policy_check: String,
     pub(super) table: String,
     pub(super) table_name: String,
     pub(super) table_literal: String,
@@ -230,12 +185,8 @@ pub(super) struct RuleView {
     pub(super) collects: Vec<CollectView>,
     pub(super) steps: Vec<StepView>,
     pub(super) keeps: Vec<KeepView>,
-    /// Whether rows elsewhere let go of rows that go.
-    pub(super) lets_go: bool,
     /// The roots that stay whatever their age.
     pub(super) newest: Vec<NewestView>,
-    /// Whether a batch looks before it deletes whether something may keep rows: it needs to know that early.
-    pub(super) watches: bool,
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
     pub(super) cascading: String,
     pub(super) twins: Vec<TwinView>,
@@ -254,13 +205,7 @@ pub(super) struct RuleView {
     pub(super) zone_literal: String,
     /// `p.scope` of a policy as a value of the scope column, `i`'s scope column as a text, and the same for keys.
     pub(super) scope_of_policy: String,
-    pub(super) scope_as_text: String,
     pub(super) key_of_hold: String,
-    pub(super) key_of_text: String,
-    pub(super) key_as_text: String,
-    /// Whether a `scope` or `p_key` that matches the pattern is within the range of the column.
-    pub(super) scope_within_range: String,
-    pub(super) key_within_range: String,
     /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
     pub(super) now_here: String,
     pub(super) cutoff_now: String,
@@ -279,7 +224,6 @@ pub(super) struct RuleView {
     /// What a rule of single rows has besides.
     pub(super) single: Option<single::SingleView>,
     pub(super) report_preview: Vec<FieldView>,
-    pub(super) report_run: Vec<FieldView>,
 }
 
 #[derive(Serialize)]

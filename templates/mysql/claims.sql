@@ -76,7 +76,6 @@ FROM (
     FROM information_schema.views AS v
     WHERE v.table_schema = {{ control_literal }}
       AND v.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@'), CURRENT_USER())
-{%- if not brief %}
     UNION ALL
     SELECT 5, CONCAT(LOWER(r.routine_type), ' ', r.routine_schema, '.', r.routine_name), CONCAT('belongs to ', r.definer), 'look whose it is, and drop it'
     FROM information_schema.routines AS r
@@ -87,7 +86,6 @@ FROM (
     FROM information_schema.events AS e
     WHERE e.event_schema = {{ control_literal }}
       AND e.definer NOT IN ({{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@'), CURRENT_USER())
-{%- endif %}
 {%- endif %}
 ) AS f
 ORDER BY f.position, f.object

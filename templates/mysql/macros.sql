@@ -31,11 +31,6 @@ IF({{ x }}, 'true', 'false')
 COALESCE(CONCAT('"', DATE_FORMAT({{ x }}, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ x }}, '.%f'))), '+00:00"'), 'null')
 {%- endmacro instant %}
 
-{#- The hash of a body as generated: without what a client or a server changes: comments, spaces, and how a quote is escaped. -#}
-{% macro body_hash(x) -%}
-LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE({{ x }}, '(?m)^[[:blank:]]*--.*$', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12)
-{%- endmacro body_hash %}
-
 {#- The indexes that lead with the columns of a wanted one, whoever made them, and that the optimizer may use. -#}
 {% macro serving(index, database, maria) -%}
 SELECT s.index_name
@@ -80,11 +75,6 @@ FROM (
 ) AS c
 GROUP BY c.table_name, c.index_name
 {%- endmacro served %}
-
-{#- The names of all rules as a JSON list. -#}
-{% macro names_of_rules(rules) -%}
-'[{% for rule in rules %}"{{ rule.name }}"{% if not loop.last %}, {% endif %}{% endfor %}]'
-{%- endmacro names_of_rules %}
 
 {#- Whether the hold h has not passed. -#}
 {% macro holds_now() -%}
@@ -150,16 +140,6 @@ CONCAT('paused by ', {{ c }}.paused_by, ' since ', DATE_FORMAT({{ c }}.paused_at
 {% macro is_run(stamps) -%}
 r.`trigger` {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
 {%- endmacro is_run %}
-
-{#- The name of the lock that a worker's session holds, by the options of its run. -#}
-{% macro worker_lock(run_lock, options) -%}
-CONCAT({{ run_lock }}, IF(JSON_VALUE({{ options }}, '$.worker') > 1, CONCAT('.w', JSON_VALUE({{ options }}, '$.worker') + 0), ''))
-{%- endmacro worker_lock %}
-
-{#- What must be the same in all runs of a sweep. -#}
-{% macro shared_options(options) -%}
-CONCAT_WS(' ', {% for name in ["rule", "scope", "retention", "as_of"] %}CONCAT('{{ name }} ', CAST(JSON_EXTRACT({{ options }}, '$.{{ name }}') AS char)){% if not loop.last %}, {% endif %}{% endfor %})
-{%- endmacro shared_options %}
 
 {#- A worker that is not at the rule may not do a batch of it; pace() lets it there. -#}
 {% macro at_rule(control, rule) -%}
@@ -289,26 +269,6 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
         RESIGNAL;
     END;
 {%- endmacro roll_back %}
-
-{#- The body of a routine that reads: the document that another one makes in a transaction. -#}
-{% macro answer(control, document) -%}
-BEGIN
-    DECLARE v_before   longtext;
-    DECLARE v_open     boolean DEFAULT false;
-    DECLARE v_document longtext;
-    {{ self::roll_back(control=control, before="v_before") }}
-    CALL {{ control }}.settle(v_before);
-    -- READ COMMITTED: at a higher level the rows that go to the work tables would be locked.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    SET v_open = true;
-    START TRANSACTION;
-    CALL {{ control }}.{{ document }}(p_options, v_document);
-    COMMIT;
-    CALL {{ control }}.unsettle(v_before);
-    SET v_before = NULL;
-    SELECT v_document AS p_result;
-END;
-{%- endmacro answer %}
 
 {#- The rows t of a table that name a row of the work table of an edge. -#}
 {% macro named(control, edge, table, break) -%}
@@ -1048,18 +1008,6 @@ SELECT t.{{ collect.key }}
 {% macro column_text() -%}
 CONCAT(c.column_name, ' ', c.column_type, COALESCE(CONCAT(' ', c.character_set_name), ''))
 {%- endmacro column_text %}
-
-{#- Takes the roots of the present batch, which is over, from what this run has claimed. -#}
-{% macro drop_taken(control, rule) -%}
-UPDATE {{ control }}.run_claim AS c
-SET c.claimed = (
-    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
-    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
-    WHERE l.position > v_take
-)
-WHERE c.run_id = p_run
-  AND c.rule = {{ rule.literal }};
-{%- endmacro drop_taken %}
 
 {#- Copies the rows t that are deleted next into their archive, adding their number to v_copied. They are locked as the
     deletion locks them: what was copied is what goes. -#}

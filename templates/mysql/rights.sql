@@ -30,7 +30,6 @@ FROM (
       AND CONCAT(p.user, '@', p.host) <> CURRENT_USER()
       AND 'Y' IN (p.insert_priv, p.update_priv, p.delete_priv, p.create_priv, p.drop_priv, p.alter_priv, p.trigger_priv, p.execute_priv, p.event_priv, p.create_routine_priv, p.alter_routine_priv, p.create_view_priv)
 {%- else %}
-{%- if not brief %}
     SELECT 1 AS position, CONCAT('procedure ', r.routine_schema, '.', r.routine_name) AS object, CONCAT('runs with the rights of its ', LOWER(r.security_type)) AS problem, 'run windrow install' AS remedy
     FROM information_schema.routines AS r
     WHERE r.routine_schema = {{ control_literal }}
@@ -43,7 +42,6 @@ FROM (
       AND r.routine_comment LIKE '%[body %'
       AND r.sql_mode <> 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'
     UNION ALL
-{%- endif %}
     SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
     FROM information_schema.views AS v
     WHERE v.table_schema = {{ control_literal }}

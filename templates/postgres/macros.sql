@@ -1,61 +1,5 @@
 {#- What rules of all strategies share. -#}
 
-{#- What a step looks at before its batch: v_run, v_progress. -#}
-{% macro before_batch(control, rule, progress) -%}
-SELECT * INTO STRICT v_run FROM {{ control }}.run AS r WHERE r.run_id = p_run;
-    SELECT * INTO STRICT v_progress FROM {{ control }}.{{ progress }} AS r WHERE r.run_id = p_run AND r.rule = {{ rule.literal }} FOR UPDATE;
-
-    -- Everything that may end a run is looked at before every batch.
-    IF NOT {{ control }}.is_own(p_run) THEN
-        RETURN 'the run was ended from outside';
-    END IF;
-    IF (SELECT c.paused FROM {{ control }}.control AS c) THEN
-        RETURN 'paused';
-    END IF;
-    IF clock_timestamp() >= v_run.deadline THEN
-        RETURN 'time budget spent';
-    END IF;
-    IF v_run.trigger = 'SCHEDULED' AND NOT {{ control }}.in_window(clock_timestamp()) THEN
-        RETURN 'window closed';
-    END IF;
-    IF {{ control }}.rule_paused({{ rule.literal }}) IS NOT NULL THEN
-        RETURN {{ control }}.rule_paused({{ rule.literal }});
-    END IF;
-{%- endmacro before_batch %}
-
-{#- The end of the block around a batch: what its error means, and that a busy one is tried again. -#}
-{% macro after_batch(control, rule, progress) -%}
-IF v_run.dry_run THEN
-            -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
-        END IF;
-    EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
-            NULL;
-        WHEN query_canceled THEN
-            RETURN 'cancelled';
-        WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            v_busy := true;
-        WHEN OTHERS THEN
-            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-            IF left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001' THEN
-                RETURN format('error %s: %s', v_sqlstate, v_message);
-            END IF;
-    END;
-
-    IF v_sqlstate IS NOT NULL AND v_busy AND v_progress.retries_in_row < {{ control }}.setting_of({{ rule.literal }}, 'retries') THEN
-        UPDATE {{ control }}.{{ progress }} AS r
-        SET retries = r.retries + 1,
-            retries_in_row = r.retries_in_row + 1,
-            updated_at = clock_timestamp()
-        WHERE r.run_id = p_run
-          AND r.rule = {{ rule.literal }};
-        RETURN 'again';
-    END IF;
-{%- endmacro after_batch %}
-
 {#- Whether the hold h has not passed. -#}
 {% macro holds_now() -%}
 (h.until IS NULL OR h.until > clock_timestamp())
@@ -78,11 +22,6 @@ IF v_run.dry_run THEN
 {{ pad }}) THEN 'HELD'
 {%- endfor %}
 {%- endmacro held_above %}
-
-{#- Why nothing is done while c, the row of control or of a rule's pause, is there. -#}
-{% macro paused(c, reason="paused_reason") -%}
-format('paused by %s since %s: %s', {{ c }}.paused_by, to_char({{ c }}.paused_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), coalesce({{ c }}.{{ reason }}, 'no reason given'))
-{%- endmacro paused %}
 
 {#- What a batch does first in its transaction. -#}
 {% macro begin_batch(control, hidden) -%}
@@ -409,34 +348,6 @@ IF {{ watched }} THEN
         PERFORM {{ control }}.all_gone({{ rule.literal }}, ({{ control }}.{{ rule.name }}_count({{ members }}{% for collect in rule.collects %}, {{ collect.variable }}{% endfor %}))[:{{ rule.steps | length - 1 }}]);
     END IF;
 {%- endmacro all_gone_below %}
-
-{#- What a run passed over, as s, and what failed, as e, of row p of its progress. -#}
-{% macro skips_and_failures(control) -%}
-LEFT JOIN LATERAL (
-    SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped, json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
-    FROM {{ control }}.run_skip AS k
-    WHERE k.run_id = p.run_id
-      AND k.rule = p.rule
-    HAVING count(*) > 0
-) AS s ON true
-LEFT JOIN LATERAL (
-    SELECT json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at) AS failures
-    FROM (SELECT * FROM {{ control }}.run_failure AS y WHERE y.run_id = p.run_id AND y.rule = p.rule ORDER BY y.failed_at LIMIT 100) AS x
-    HAVING count(*) > 0
-) AS e ON true
-{%- endmacro skips_and_failures %}
-
-{#- What closes the ledger at the end of a call, also where it is cancelled there: `again` closes it as such. -#}
-{% macro close(call, state, cancelled, again) -%}
-BEGIN
-    p_result := {{ call }};
-EXCEPTION
-    WHEN query_canceled THEN
-        -- A client's cancel comes as two signals, of which the second may come late.
-        {{ state }} := '{{ cancelled }}';
-        p_result := {{ again }};
-END;
-{%- endmacro close %}
 
 {#- A check of a table of the ledger, made anew by each installation: one of an earlier version would refuse what a later one writes. -#}
 {% macro check(table, name, condition) -%}

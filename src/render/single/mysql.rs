@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
 use crate::plan::Purge;
 use crate::render::mysql_probes::step_probes;
-use crate::render::names::{control_name, local, pattern, within_range};
+use crate::render::names::{control_name, local};
 use crate::render::views::RuleView;
 
 /// Where a text is written for both servers.
@@ -112,44 +112,6 @@ pub(super) fn part(text: &str, index: usize, composite: bool) -> String {
         true => format!("JSON_UNQUOTE(JSON_EXTRACT({text}, '$[{index}]'))"),
         false => text.to_owned(),
     }
-}
-
-/// Whether a JSON array `p_key` is a key of several columns, as the servers write it.
-pub(super) fn is_key(key: &[Column]) -> String {
-    let mut conditions = vec![format!("JSON_LENGTH(p_key) = {}", key.len())];
-    let mut parts = Vec::new();
-    for (index, column) in key.iter().enumerate() {
-        let json = format!("JSON_EXTRACT(p_key, '$[{index}]')");
-        let text = part("p_key", index, true);
-        let number = matches!(column.kind, Kind::Smallint | Kind::Integer | Kind::Bigint);
-        // MySQL calls a number from 2^32 on UNSIGNED INTEGER.
-        conditions.push(format!(
-            "JSON_TYPE({json}) {}",
-            if number {
-                "IN ('INTEGER', 'UNSIGNED INTEGER')"
-            } else {
-                "= 'STRING'"
-            }
-        ));
-        if column.kind != Kind::Varchar {
-            conditions.push(format!(
-                "{text} REGEXP {}",
-                EITHER.text(&pattern(EITHER, column.kind))
-            ));
-        }
-        parts.push(match number {
-            true => {
-                conditions.push(within_range(column.kind, &text));
-                format!("CAST({text} AS SIGNED)")
-            }
-            false => text,
-        });
-    }
-    conditions.push(format!(
-        "CAST(JSON_ARRAY({}) AS CHAR) = p_key",
-        parts.join(", ")
-    ));
-    conditions.join(" AND ")
 }
 
 /// The present instant as a column of this kind has it. A view knows no variable and no session: NOW() is in its zone, as a

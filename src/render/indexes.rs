@@ -1,8 +1,6 @@
 //! The indexes that the statements need, as statements.
 
-use sha2::{Digest, Sha256};
-
-use super::names::home;
+use super::names::{home, sha256};
 use super::views::IndexView;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -150,11 +148,7 @@ pub(super) fn within_limit(dialect: Dialect, name: String) -> String {
     if name.len() <= limit {
         return name;
     }
-    let hash: String = Sha256::digest(name.as_bytes())
-        .iter()
-        .take(4)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash = &sha256(&name)[..8];
     let mut end = limit - hash.len() - 1;
     while !name.is_char_boundary(end) {
         end -= 1;

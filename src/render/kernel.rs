@@ -1,14 +1,44 @@
 //! The kernel: the text that every spec shares. It is plain SQL without a hole, and names no schema: each routine looks
 //! for unqualified names where it stands itself.
 
-use sha2::{Digest, Sha256};
-
-use super::document::quoted as document_text;
+use super::document::quoted;
+use super::names::sha256;
+use super::rule_view::by_end;
+use super::{sql, stamp};
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
+/// A text below `templates/kernel/`, by its path there.
+macro_rules! text {
+    ($path:literal) => {
+        $crate::render::kernel::Text {
+            path: $path,
+            sql: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/templates/kernel/",
+                $path
+            )),
+        }
+    };
+}
+
 mod innodb;
+
+/// A text of the kernel.
+#[derive(Clone, Copy)]
+struct Text {
+    /// Where it stands, below `templates/kernel/`.
+    path: &'static str,
+    sql: &'static str,
+}
+
+impl Text {
+    /// Its line in a lock, as `sha256sum` writes it.
+    fn locked(&self) -> String {
+        format!("{}  templates/kernel/{}\n", sha256(self.sql), self.path)
+    }
+}
 
 /// One file of the kernel.
 #[derive(Clone, Copy)]
@@ -17,9 +47,7 @@ pub(super) struct KernelFile {
     pub(super) name: &'static str,
     /// What it is for.
     pub(super) purpose: &'static str,
-    /// Where its text stands, below `templates/kernel/`.
-    source: &'static str,
-    bare: &'static str,
+    text: Text,
     prologue: Prologue,
 }
 
@@ -40,22 +68,10 @@ enum Prologue {
 }
 
 /// Texts that several files have in them, where a line says `--+` and their name.
-const PARTS: &[(&str, &str, &str)] = &[
-    (
-        "callable.sql",
-        "postgres/parts/callable.sql",
-        include_str!("../../templates/kernel/postgres/parts/callable.sql"),
-    ),
-    (
-        "claims.sql",
-        "postgres/parts/claims.sql",
-        include_str!("../../templates/kernel/postgres/parts/claims.sql"),
-    ),
-    (
-        "rights.sql",
-        "postgres/parts/rights.sql",
-        include_str!("../../templates/kernel/postgres/parts/rights.sql"),
-    ),
+const PARTS: &[(&str, Text)] = &[
+    ("callable.sql", text!("postgres/parts/callable.sql")),
+    ("claims.sql", text!("postgres/parts/claims.sql")),
+    ("rights.sql", text!("postgres/parts/rights.sql")),
 ];
 
 /// A query for what somebody else has made under windrow's names; `who` is a query for these.
@@ -78,13 +94,13 @@ fn with_parts(text: &str) -> String {
         let part = code.strip_prefix("--+ ").map(|name| {
             PARTS
                 .iter()
-                .find(|(known, ..)| *known == name)
+                .find(|(known, _)| *known == name)
                 .expect("a part of the kernel")
         });
         match part {
-            Some((.., part)) => {
+            Some((_, part)) => {
                 let indent = &line[..line.len() - code.len()];
-                for line in with_parts(part).lines() {
+                for line in with_parts(part.sql).lines() {
                     whole.extend([if line.is_empty() { "" } else { indent }, line, "\n"]);
                 }
             }
@@ -99,106 +115,91 @@ const CORE: &[KernelFile] = &[
     KernelFile {
         name: "10_control.sql",
         purpose: "the control schema: roles, policies, holds and the ledger",
-        source: "postgres/core/10_control.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/10_control.sql"),
+        text: text!("postgres/core/10_control.sql"),
         prologue: Prologue::Installer,
     },
     KernelFile {
         name: "11_rules.sql",
         purpose: "what the spec says of each rule",
-        source: "postgres/core/11_rules.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/11_rules.sql"),
+        text: text!("postgres/core/11_rules.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "12_settings.sql",
         purpose: "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
-        source: "postgres/core/12_settings.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/12_settings.sql"),
+        text: text!("postgres/core/12_settings.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "32_tables.sql",
         purpose: "what names the tables of the application: their locks, keys, orphans and files",
-        source: "postgres/core/32_tables.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/32_tables.sql"),
+        text: text!("postgres/core/32_tables.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "35_guard.sql",
         purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
-        source: "postgres/core/35_guard.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/35_guard.sql"),
+        text: text!("postgres/core/35_guard.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "35_pace.sql",
         purpose: "how big the next batch is, and what a run rests for before it",
-        source: "postgres/core/35_pace.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/35_pace.sql"),
+        text: text!("postgres/core/35_pace.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "38_step.sql",
         purpose: "what the steps, previews and purges of all strategies share",
-        source: "postgres/core/38_step.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/38_step.sql"),
+        text: text!("postgres/core/38_step.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "40_run.sql",
         purpose: "run, preview and purge, and what operates them",
-        source: "postgres/core/40_run.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/40_run.sql"),
+        text: text!("postgres/core/40_run.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "41_calls.sql",
         purpose: "run and purge: what commits",
-        source: "postgres/core/41_calls.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/41_calls.sql"),
+        text: text!("postgres/core/41_calls.sql"),
         prologue: Prologue::Commits,
     },
     KernelFile {
         name: "46_metrics.sql",
         purpose: "how much is due, what stays and why, and the metrics",
-        source: "postgres/core/46_metrics.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/46_metrics.sql"),
+        text: text!("postgres/core/46_metrics.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "47_plan.sql",
         purpose: "how much is due, along time and ahead of it: what a backlog plan starts from",
-        source: "postgres/core/47_plan.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/47_plan.sql"),
+        text: text!("postgres/core/47_plan.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "48_verify.sql",
         purpose: "is everything as it should be?",
-        source: "postgres/core/48_verify.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/48_verify.sql"),
+        text: text!("postgres/core/48_verify.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "51_rights.sql",
         purpose: "who may call what, and what an installation notes at its end",
-        source: "postgres/core/51_rights.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/51_rights.sql"),
+        text: text!("postgres/core/51_rights.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "60_schedule.sql",
         purpose: "the schedule",
-        source: "postgres/core/60_schedule.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/60_schedule.sql"),
+        text: text!("postgres/core/60_schedule.sql"),
         prologue: Prologue::Schedule,
     },
     KernelFile {
         name: "90_uninstall.sql",
         purpose: "the undo of everything else; NOT part of an installation",
-        source: "postgres/core/90_uninstall.sql",
-        bare: include_str!("../../templates/kernel/postgres/core/90_uninstall.sql"),
+        text: text!("postgres/core/90_uninstall.sql"),
         prologue: Prologue::Undo,
     },
 ];
@@ -207,8 +208,7 @@ const CORE: &[KernelFile] = &[
 const END_TIME: &[KernelFile] = &[KernelFile {
     name: "39_end_time.sql",
     purpose: "rules by the end of families",
-    source: "postgres/strategies/end_time.sql",
-    bare: include_str!("../../templates/kernel/postgres/strategies/end_time.sql"),
+    text: text!("postgres/strategies/end_time.sql"),
     prologue: Prologue::Owner,
 }];
 
@@ -216,8 +216,7 @@ const END_TIME: &[KernelFile] = &[KernelFile {
 const TIMED: &[KernelFile] = &[KernelFile {
     name: "39_timed.sql",
     purpose: "rules by a stored removal time, or by age",
-    source: "postgres/strategies/timed.sql",
-    bare: include_str!("../../templates/kernel/postgres/strategies/timed.sql"),
+    text: text!("postgres/strategies/timed.sql"),
     prologue: Prologue::Owner,
 }];
 
@@ -225,8 +224,7 @@ const TIMED: &[KernelFile] = &[KernelFile {
 const SINGLE: &[KernelFile] = &[KernelFile {
     name: "39_single.sql",
     purpose: "rules of single rows: expiry, orphan, keep-last",
-    source: "postgres/strategies/single.sql",
-    bare: include_str!("../../templates/kernel/postgres/strategies/single.sql"),
+    text: text!("postgres/strategies/single.sql"),
     prologue: Prologue::Owner,
 }];
 
@@ -234,8 +232,7 @@ const SINGLE: &[KernelFile] = &[KernelFile {
 const WORKERS: &[KernelFile] = &[KernelFile {
     name: "11_workers.sql",
     purpose: "the workers: how they share out a sweep",
-    source: "postgres/features/11_workers.sql",
-    bare: include_str!("../../templates/kernel/postgres/features/11_workers.sql"),
+    text: text!("postgres/features/11_workers.sql"),
     prologue: Prologue::Owner,
 }];
 
@@ -244,15 +241,13 @@ const STAMP: &[KernelFile] = &[
     KernelFile {
         name: "43_stamp.sql",
         purpose: "setting removal times anew, on demand",
-        source: "postgres/features/43_stamp.sql",
-        bare: include_str!("../../templates/kernel/postgres/features/43_stamp.sql"),
+        text: text!("postgres/features/43_stamp.sql"),
         prologue: Prologue::Owner,
     },
     KernelFile {
         name: "43_stamp_calls.sql",
         purpose: "stamp: what commits",
-        source: "postgres/features/43_stamp_calls.sql",
-        bare: include_str!("../../templates/kernel/postgres/features/43_stamp_calls.sql"),
+        text: text!("postgres/features/43_stamp_calls.sql"),
         prologue: Prologue::Commits,
     },
 ];
@@ -261,19 +256,16 @@ const STAMP: &[KernelFile] = &[
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
     let innodb: [(bool, &[KernelFile]); 3] = [
         (true, innodb::CORE),
-        (
-            graph.rules.iter().any(super::rule_view::by_end),
-            innodb::END_TIME,
-        ),
+        (graph.rules.iter().any(by_end), innodb::END_TIME),
         (graph.workers > 1, innodb::WORKERS),
     ];
     let postgres: [(bool, &[KernelFile]); 6] = [
         (true, CORE),
-        (graph.rules.iter().any(super::rule_view::by_end), END_TIME),
+        (graph.rules.iter().any(by_end), END_TIME),
         (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
         (graph.rules.iter().any(|rule| rule.single.is_some()), SINGLE),
         (graph.workers > 1, WORKERS),
-        (!super::stamp::names(graph).is_empty(), STAMP),
+        (!stamp::names(graph).is_empty(), STAMP),
     ];
     let modules = if dialect == Dialect::Postgres {
         &postgres[..]
@@ -302,7 +294,7 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
         return Vec::new();
     }
     let folder = format!("{}/{}", graph.name, dialect.facts().folder);
-    let origin = super::sql::origin(graph);
+    let origin = sql::origin(graph);
     let mut lock = format!(
         "# 10_kernel.lock: the files of the kernel that this installation has, the same in every spec.\n\
          # {origin}\n\
@@ -310,7 +302,7 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
     );
     let mut stand_ins = Vec::new();
     for file in files {
-        lock += &format!("{}  templates/kernel/{}\n", sha256(file.bare), file.source);
+        lock += &file.text.locked();
         let document = match file.prologue {
             Prologue::Owner | Prologue::Commits => continue,
             Prologue::Installer => &told.spec,
@@ -326,8 +318,8 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
         });
     }
     let parts = PARTS.iter().filter(|_| dialect == Dialect::Postgres);
-    for (_, source, text) in parts {
-        lock += &format!("{}  templates/kernel/{source}\n", sha256(text));
+    for (_, part) in parts {
+        lock += &part.locked();
     }
     stand_ins.push(File {
         path: format!("{folder}/10_kernel.lock"),
@@ -336,12 +328,6 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
         kernel: false,
     });
     stand_ins
-}
-
-/// The hash of a text, as `sha256sum` writes it.
-fn sha256(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl KernelFile {
@@ -357,7 +343,8 @@ impl KernelFile {
         let document = |document: &str| {
             format!(
                 "--# tell the session what the spec says\n\
-                 SET windrow.document = $windrow$\n{document}\n$windrow$;\n"
+                 SET windrow.document = {};\n",
+                quoted(dialect, document)
             )
         };
         text += &match self.prologue {
@@ -372,8 +359,8 @@ impl KernelFile {
         };
         text.push('\n');
         let bare = match self.prologue {
-            Prologue::Undo => undo(self.bare, control, &told.indexes),
-            _ => with_parts(self.bare),
+            Prologue::Undo => undo(self.text.sql, control, &told.indexes),
+            _ => with_parts(self.text.sql),
         };
         for line in bare.lines() {
             let line = match self.prologue {
@@ -391,20 +378,18 @@ impl KernelFile {
         }
         text
     }
-}
 
-impl KernelFile {
     /// The same where unqualified names are those of the default database; routines look where they stand themselves.
     fn innodb(&self, dialect: Dialect, control: &str, told: &Told) -> String {
         let mut text = format!("{SESSION}--# use {control}\nUSE {control};\n");
         if self.prologue == Prologue::Installer {
             text += &format!(
                 "--# tell the session what the spec says\nSET @windrow_document = {};\n",
-                document_text(dialect, &told.spec)
+                quoted(dialect, &told.spec)
             );
         }
         text.push('\n');
-        for line in self.bare.lines() {
+        for line in self.text.sql.lines() {
             text.push_str(&qualified(line, control).unwrap_or_else(|| line.to_owned()));
             text.push('\n');
         }
@@ -488,8 +473,8 @@ mod tests {
             innodb::WORKERS,
         ]
         .concat();
-        let texts = files.iter().map(|file| (file.name, file.bare));
-        let parts = PARTS.iter().map(|(name, _, text)| (*name, *text));
+        let texts = files.iter().map(|file| (file.name, file.text.sql));
+        let parts = PARTS.iter().map(|(name, part)| (*name, part.sql));
         for (name, text) in texts.chain(parts) {
             for (number, line) in text.lines().enumerate() {
                 let hole = ["{{", "{%", "{#", "@body@"];

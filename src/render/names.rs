@@ -22,6 +22,12 @@ pub fn run_lock(control: &str) -> String {
     }
 }
 
+/// The SHA-256 of a text in hexadecimal digits.
+pub(super) fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The type of a key in a work table; empty where that takes over the type and the collation of a key that is no number.
 pub(super) fn id_type(dialect: Dialect, kind: Kind) -> &'static str {
     match (dialect, kind) {

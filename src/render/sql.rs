@@ -1,8 +1,6 @@
 //! What a rendered text becomes: statements as the server takes them, and a file as a client does.
 
-use sha2::{Digest, Sha256};
-
-use super::names::{control_name, role_name};
+use super::names::{control_name, role_name, sha256};
 use crate::bundle::{File, Statement};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -316,12 +314,9 @@ fn spoken(dialect: Dialect, body: &str) -> String {
     kept
 }
 
+/// The first twelve hex digits of the SHA-256 of a text.
 pub(super) fn hex12(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    sha256(text)[..12].to_owned()
 }
 
 /// The name of the routine that a statement creates.

@@ -107,7 +107,7 @@ struct CronJob {
 
 /// When scheduled runs may work.
 #[derive(Serialize)]
-struct Window<'a> {
+pub(super) struct Window<'a> {
     written: &'a str,
     days: &'a str,
     begins: &'a str,
@@ -249,6 +249,18 @@ pub(super) fn going<'a>(graph: &'a Graph, plan: &Plan) -> Vec<&'a str> {
     names
 }
 
+/// The windows of a spec.
+pub(super) fn windows(graph: &Graph) -> Vec<Window<'_>> {
+    let windows = graph.windows.iter().map(|window| Window {
+        written: &window.written,
+        days: &window.days,
+        begins: &window.begins,
+        ends: &window.ends,
+        zone: &window.zone,
+    });
+    windows.collect()
+}
+
 /// The document of a spec.
 pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     let control = control_name(graph);
@@ -290,7 +302,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         rules: graph.rules.iter().map(|rule| rule.name.as_str()).collect(),
         schema: &graph.schema,
         workers: graph.workers,
-        archives: graph.rules.iter().any(|rule| !rule.archive.is_empty()),
+        archives: archive::first(graph).is_some(),
         lock_class: lock_class(&control),
         schedule: graph.schedules.join(", "),
         jobs: Job::of(graph)
@@ -304,17 +316,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
                 }
             })
             .collect(),
-        windows: graph
-            .windows
-            .iter()
-            .map(|window| Window {
-                written: &window.written,
-                days: &window.days,
-                begins: &window.begins,
-                ends: &window.ends,
-                zone: &window.zone,
-            })
-            .collect(),
+        windows: windows(graph),
         heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
         heartbeat_schema: graph.heartbeat.as_ref().and_then(|it| it.schema.as_deref()),
         sees_sessions: throttles.sees_sessions,

@@ -381,7 +381,7 @@ impl KernelFile {
 
     /// The same where unqualified names are those of the default database; routines look where they stand themselves.
     fn innodb(&self, dialect: Dialect, control: &str, told: &Told) -> String {
-        let mut text = format!("{SESSION}--# use {control}\nUSE {control};\n");
+        let mut text = session(Some(control));
         if self.prologue == Prologue::Installer {
             text += &format!(
                 "--# tell the session what the spec says\nSET @windrow_document = {};\n",
@@ -398,15 +398,23 @@ impl KernelFile {
 }
 
 /// What the session of every file of MySQL and MariaDB is told: a routine keeps the mode, the character set and the collation
-/// that it was created with. No statement waits long for a table that a session holds.
-const SESSION: &str = "--# set names
+/// that it was created with. No statement waits long for a table that a session holds. Then it goes to the control database,
+/// where there is one.
+pub(super) fn session(control: Option<&str>) -> String {
+    let mut text = "--# set names
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 --# set session
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
     SESSION time_zone = '+00:00',
     SESSION autocommit = 1,
     SESSION lock_wait_timeout = 5;
-";
+"
+    .to_owned();
+    if let Some(control) = control {
+        text += &format!("--# use {control}\nUSE {control};\n");
+    }
+    text
+}
 
 /// What an uninstallation does, with the statements that drop the indexes, each outside of a transaction. The markers say of
 /// which schema.

@@ -8,7 +8,7 @@ use super::document::written;
 use super::indexes::index_rows;
 use super::jobs::Job;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
-use super::{acting, document, stamp};
+use super::{acting, archive, document, stamp};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind};
 use crate::plan::Plan;
@@ -40,7 +40,7 @@ struct SpecDocument<'a> {
     /// The schedule for people, and its jobs.
     schedule: String,
     jobs: Vec<Starts>,
-    windows: Vec<Window<'a>>,
+    windows: Vec<document::Window<'a>>,
     tables: Vec<Table<'a>>,
     keys: Vec<acting::KeyRow>,
     ignored: Vec<&'a str>,
@@ -75,16 +75,6 @@ struct Starts {
     hours: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     weekdays: Option<String>,
-}
-
-/// When scheduled runs may work.
-#[derive(Serialize)]
-struct Window<'a> {
-    written: &'a str,
-    days: &'a str,
-    begins: &'a str,
-    ends: &'a str,
-    zone: &'a str,
 }
 
 /// A table of the application, the columns of its keys and edges, and whether its rows go.
@@ -162,13 +152,6 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             weekdays,
         }
     });
-    let windows = graph.windows.iter().map(|window| Window {
-        written: &window.written,
-        days: &window.days,
-        begins: &window.begins,
-        ends: &window.ends,
-        zone: &window.zone,
-    });
     let tables = graph.tables.iter().map(|table| {
         let columns = acting::columns(graph, table);
         Table {
@@ -200,7 +183,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         rules: graph.rules.iter().map(|rule| rule.name.as_str()).collect(),
         schema: home(graph, dialect),
         workers: graph.workers,
-        archives: graph.rules.iter().any(|rule| !rule.archive.is_empty()),
+        archives: archive::first(graph).is_some(),
         run_lock: run_lock(&control),
         named_zone: match fixed_offset(&graph.time_zone) {
             Some(_) => None,
@@ -209,7 +192,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
         schedule: graph.schedules.join(", "),
         jobs: jobs.collect(),
-        windows: windows.collect(),
+        windows: document::windows(graph),
         tables: tables.collect(),
         keys: acting::rows(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),

@@ -253,6 +253,8 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         throttles: settings::throttles(graph, dialect, home(graph, dialect)),
         rules,
         files: files_view(graph, dialect),
+        session: kernel::session(Some(&control)),
+        session_outside: kernel::session(None),
         control,
     }
 }

@@ -20,6 +20,9 @@ pub(super) struct SpecView {
     /// Whether the file is for MariaDB, where the templates of MySQL serve both.
     pub(super) maria: bool,
     pub(super) control: String,
+    /// What the session of a file is told on MySQL and MariaDB, in the control database, and before there is one.
+    pub(super) session: String,
+    pub(super) session_outside: String,
     /// The quoted roles.
     pub(super) owner: String,
     pub(super) operator: String,

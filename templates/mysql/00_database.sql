@@ -1,5 +1,4 @@
-{% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ session_outside }}
 
 -- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
 -- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.

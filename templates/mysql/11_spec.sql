@@ -1,5 +1,4 @@
-{% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- What the kernel knows of the rules.
 {% for rule in rules -%}

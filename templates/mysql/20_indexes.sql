@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
 -- beginning and end: where that has to wait longer than lock_wait_timeout for an open transaction, apply this file again.

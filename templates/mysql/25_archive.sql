@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 --# set group_concat_max_len
 SET SESSION group_concat_max_len = 1048576;
 

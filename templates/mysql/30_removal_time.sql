@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
 -- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).

@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- {{ rule.name }}_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of {{ rule.table_name }}.
 --# create procedure {{ control }}.{{ rule.name }}_open

@@ -1,5 +1,4 @@
-{% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- drop_shadows_of_tables: a temporary table of the session that has the name of a table of the application would hide it.
 --# create procedure {{ control }}.drop_shadows_of_tables

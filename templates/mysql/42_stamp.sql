@@ -12,7 +12,7 @@ SET t.{{ stamp.end_time }} = w.due{% for column in step.untouched %}, t.{{ colum
 WHERE NOT t.{{ stamp.end_time }} <=> w.due;
 SET v_rows = v_rows + ROW_COUNT();
 {%- endmacro change -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
 --# create procedure {{ control }}.check_stamp_options

@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- archive_next: the next run with archived rows.
 --# create procedure {{ control }}.archive_next

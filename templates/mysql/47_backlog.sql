@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- What reads the application's tables has the rights of the owner role, and names tables only. What views name are views
 -- with the rights of their reader, over the ledger: a dump can be restored in any order then, without roles.

@@ -1,5 +1,4 @@
-{% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
 -- auditor: previews, reads the ledger and the metrics.

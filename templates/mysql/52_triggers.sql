@@ -1,5 +1,5 @@
 {% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- A batch first locks all rows of the root table that go. Who wants to name such a family, or a row in it, asks for a lock
 -- of the same rows first, as a foreign key would: he waits until the batch has committed, and then finds no parent. Where he

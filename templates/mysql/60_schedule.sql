@@ -1,5 +1,4 @@
-{% import "macros.sql" as w -%}
-{{ w::session(control=control) }}
+{{ session }}
 
 -- The scheduled run: {{ schedule }}, in UTC. A missed or overlapping start does no harm: one run at a time.
 -- The event runs while the server's event_scheduler is ON, and on a replica not at all; verify() tells.

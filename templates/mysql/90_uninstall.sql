@@ -1,5 +1,4 @@
-{% import "macros.sql" as w -%}
-{{ w::session() }}
+{{ session_outside }}
 -- A batch under way is waited for, and the next one finds nothing.
 --# set lock_wait_timeout
 SET SESSION lock_wait_timeout = 60;

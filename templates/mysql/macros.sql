@@ -1,19 +1,3 @@
-{#- What every file of this folder begins with. A routine keeps the mode, the character set and the collation that it was
-    created with; an event keeps the time zone. No statement waits long for a table that a session holds. -#}
-{% macro session(control="") -%}
---# set names
-SET NAMES utf8mb4 COLLATE utf8mb4_bin;
---# set session
-SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
-{%- if control %}
---# use {{ control }}
-USE {{ control }};
-{%- endif %}
-{% endmacro session %}
-
 {#- Parts of a JSON document that keeps its order: an expression as a JSON text. Instants as PostgreSQL writes them. -#}
 {% macro text(x) -%}
 COALESCE(JSON_QUOTE({{ x }}), 'null')

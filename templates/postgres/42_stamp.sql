@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 
 {#- Whether row r leads to its family: its root does, or else the first row of it that is among those that are looked at. -#}
 {% macro leads(stamp, among) -%}

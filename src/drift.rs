@@ -83,6 +83,7 @@ pub enum State {
 }
 
 /// What is generated of one object.
+#[derive(Default)]
 struct Generated {
     /// The text that is compared; empty where only the name is.
     body: String,
@@ -92,39 +93,59 @@ struct Generated {
     comment: String,
 }
 
+/// What is there of one object, as a row of [`crate::calls::Calls::objects`] tells it.
+struct Installed<'a> {
+    object: (Kind, String),
+    body: &'a str,
+    comment: &'a str,
+    /// What drops it.
+    drop: &'a str,
+}
+
+impl<'a> Installed<'a> {
+    /// Reads a row; none where its kind is not compared.
+    fn read(row: &'a Row) -> Option<Self> {
+        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        Some(Self {
+            object: (kind(cell(0))?, cell(1).to_owned()),
+            body: cell(2),
+            comment: cell(3),
+            drop: cell(4),
+        })
+    }
+}
+
 /// Compares a bundle with the rows that [`crate::calls::Calls::objects`] asks for.
 pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
     let mut generated = generated(bundle, dialect);
     let mut found = Vec::new();
+    let mut installed: Vec<Installed> = rows.iter().filter_map(Installed::read).collect();
     // On PostgreSQL several functions may have one name, and even one body: the one with the generated comment is found before
     // those of other parameters.
-    let object = |row: &Row| {
-        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        Some((kind(cell(0))?, cell(1).to_owned()))
-    };
-    let (first, last): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| {
-        let wanted = object(row).and_then(|object| generated.get(&object));
-        let comment = row.get(3).and_then(Option::as_deref).unwrap_or_default();
-        let written = format!("'{}'", comment.replace('\'', "''"));
-        wanted.is_some_and(|it| it.comment.contains(&written))
+    installed.sort_by_key(|it| {
+        let literal = format!("'{}'", it.comment.replace('\'', "''"));
+        let wanted = generated.get(&it.object);
+        !wanted.is_some_and(|wanted| wanted.comment.contains(&literal))
     });
     let mut known = BTreeMap::new();
     let mut others = Vec::new();
-    for row in first.into_iter().chain(last) {
-        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        let Some(object) = object(row) else {
-            continue;
-        };
-        let fingerprint = render::body_fingerprint(dialect, cell(2));
-        match generated.get(&object) {
+    for it in installed {
+        let fingerprint = render::body_fingerprint(dialect, it.body);
+        match generated.get(&it.object) {
             Some(wanted) if render::body_fingerprint(dialect, &wanted.body) == fingerprint => {
-                generated.remove(&object);
-                known.insert(object, (fingerprint, cell(3)));
+                generated.remove(&it.object);
+                known.insert(it.object, (fingerprint, it.comment));
             }
-            _ => others.push((object, fingerprint, cell(2), cell(3), cell(4))),
+            _ => others.push((it, fingerprint)),
         }
     }
-    for ((kind, name), fingerprint, body, comment, drop) in others {
+    for (it, fingerprint) in others {
+        let Installed {
+            object: (kind, name),
+            body,
+            comment,
+            drop,
+        } = it;
         let names = |hash: &str| comment.contains(&format!("[body {hash}]"));
         // Earlier versions noted the body alone.
         let alone = body.split_once('\n').map(|(_, body)| body);
@@ -240,9 +261,8 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
             for (column, definition) in columns(&statement.sql, dialect) {
                 let column = (Kind::Column, format!("{name}.{column}"));
                 let adds = Generated {
-                    body: String::new(),
                     statement: format!("ALTER TABLE {control}.{ident} ADD COLUMN {definition}"),
-                    comment: String::new(),
+                    ..Generated::default()
                 };
                 objects.insert(column, adds);
             }
@@ -255,8 +275,7 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
         };
         let made = Generated {
             body,
-            statement: String::new(),
-            comment: String::new(),
+            ..Generated::default()
         };
         objects.insert((kind, name), made);
     }

@@ -147,21 +147,26 @@ const LEDGER: [(&str, &str); 4] = [
 
 /// Takes out of a document what differs by nature.
 pub(crate) fn anonymous(document: &mut Value) {
+    hide(document, &OWN);
+}
+
+/// A document that says of some fields only whether they are there.
+pub(crate) fn hide(document: &mut Value, names: &[&str]) {
     match document {
         Value::Object(fields) => {
             for (name, value) in fields.iter_mut() {
-                if OWN.contains(&name.as_str()) {
+                if names.contains(&name.as_str()) {
                     *value = json!(if value.is_null() {
                         "nothing"
                     } else {
                         "something"
                     });
                 } else {
-                    anonymous(value);
+                    hide(value, names);
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(anonymous),
+        Value::Array(values) => values.iter_mut().for_each(|value| hide(value, names)),
         _ => (),
     }
 }

@@ -94,7 +94,8 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    IF (SELECT coalesce(s.document -> 'archiving' ? p_rule, false) FROM spec AS s) THEN
+    -- The document is large: it is read where there are archives at all.
+    IF (SELECT s.archives AND s.document -> 'archiving' ? p_rule FROM spec AS s) THEN
         PERFORM check_archive(p_rule);
     END IF;
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.

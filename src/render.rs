@@ -26,6 +26,7 @@ mod cascade;
 mod document;
 mod edges;
 mod files;
+mod grants;
 mod held;
 mod indexes;
 mod jobs;

@@ -12,7 +12,7 @@ use crate::graph::{Graph, Rule, TableId};
 #[derive(Clone, Serialize)]
 pub(super) struct ArchiveView {
     /// The table: quoted, as a literal, and quoted as a literal.
-    table: String,
+    pub(super) table: String,
     table_name: String,
     table_literal: String,
     table_class: String,

@@ -567,7 +567,10 @@ pub(super) fn written(document: &impl Serialize) -> String {
     packed(&String::from_utf8(text).expect("JSON is UTF-8"))
 }
 
-/// Lists of names and numbers share lines: a list or an object in which there is no other.
+/// How long a line becomes before the next one begins.
+const WIDTH: usize = 120;
+
+/// Lists of names and numbers share lines: a list or an object in which there is no other. Short fields do, too.
 fn packed(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut list: Option<Vec<&str>> = None;
@@ -592,12 +595,28 @@ fn packed(text: &str) -> String {
             }
         }
     }
-    lines.join("\n")
+    joined(lines).join("\n")
+}
+
+/// Puts fields that stand on one line each behind one another.
+fn joined(lines: Vec<String>) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    let mut after_field = false;
+    for line in lines {
+        let is_field = line.starts_with("  \"") && !line.ends_with(['[', '{']);
+        match joined.last_mut() {
+            Some(last) if after_field && is_field && last.len() + line.len() < WIDTH => {
+                last.extend([" ", line.trim_start()]);
+            }
+            _ => joined.push(line),
+        }
+        after_field = is_field;
+    }
+    joined
 }
 
 /// Puts items behind the line that opens their list, or on lines of their own where they are too many for it.
 fn pack(items: &[&str], close: &str, lines: &mut Vec<String>) {
-    const WIDTH: usize = 120;
     let words: Vec<&str> = items.iter().map(|item| item.trim_start()).collect();
     let open = lines.last_mut().expect("a list is open");
     let all = words.join(" ");

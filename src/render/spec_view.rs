@@ -11,7 +11,8 @@ use super::views::{
     FileView, IndexView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView,
 };
 use super::{
-    archive, document, keeps, kernel, orphan_guard, registry, releases, settings, single, stamp,
+    archive, document, grants, keeps, kernel, orphan_guard, registry, releases, settings, single,
+    stamp,
 };
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId, Window};
@@ -106,7 +107,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         },
         role("owner")
     );
-    SpecView {
+    let mut view = SpecView {
         maria: dialect == Dialect::Mariadb,
         owner: role("owner"),
         operator: role("operator"),
@@ -255,8 +256,13 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         files: files_view(graph, dialect),
         session: kernel::session(Some(&control)),
         session_outside: kernel::session(None),
+        grants: Vec::new(),
         control,
+    };
+    if dialect == Dialect::Postgres {
+        view.grants = grants::statements(&view);
     }
+    view
 }
 
 /// The tables from which several rules take rows, each with these rules: what a preview counts for each of them.

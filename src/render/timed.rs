@@ -64,7 +64,7 @@ pub(super) struct TimedView {
     of_roots: String,
     names_root: Vec<String>,
     /// The tables that refer to members, for the grants.
-    references: Vec<String>,
+    pub(super) references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
     twins: Vec<String>,
     /// Whether rows that name no root may belong to an instance; what finds the instances `t` of the families `v_go`.

@@ -100,6 +100,8 @@ pub(super) struct SpecView {
     /// All tables of others that are read and no more, as literals.
     pub(super) looked_into: Vec<String>,
     pub(super) roots: Vec<RootView>,
+    /// PostgreSQL: the statements that give the owner role its rights.
+    pub(super) grants: Vec<String>,
     /// The archives, one for each table that some rule archives.
     pub(super) archives: Vec<ArchiveView>,
     /// What stands on tables whose rows may not become orphans, and the triggers that come of it.

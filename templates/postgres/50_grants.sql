@@ -33,28 +33,11 @@ BEGIN
     END LOOP;
 
     GRANT USAGE ON SCHEMA {{ schema }} TO {{ owner }};
-{%- for table in tables %}
-    GRANT SELECT{% if table.deleted %}, DELETE{% endif %}{% if table.updates %}, UPDATE ({{ table.updates }}){% endif %} ON {{ table.table }} TO {{ owner }};
-{%- endfor %}
-{%- for rule in rules %}{% if rule.timed %}{% for reference in rule.timed.references %}
-    GRANT SELECT ON {{ reference }} TO {{ owner }};
-{%- endfor %}{% elif rule.single %}{% for reference in rule.single.references %}
-    GRANT SELECT ON {{ reference }} TO {{ owner }};
-{%- endfor %}{% endif %}{% endfor %}
-{%- for archive in archives %}
-    GRANT INSERT ON {{ archive.table }} TO {{ owner }};
-{%- endfor %}
-{%- for definition in definitions %}
-    GRANT SELECT ON {{ definition.table }} TO {{ owner }};
-{%- endfor %}
-{%- for root in roots %}
-    GRANT UPDATE ({{ root.column }}) ON {{ root.table }} TO {{ owner }};
-{%- endfor %}
-{%- if throttles.heartbeat %}
-{%- if throttles.heartbeat.schema %}
+{%- if throttles.heartbeat and throttles.heartbeat.schema %}
     GRANT USAGE ON SCHEMA {{ throttles.heartbeat.schema }} TO {{ owner }};
 {%- endif %}
-    GRANT SELECT ON {{ throttles.heartbeat.table }} TO {{ owner }};
-{%- endif %}
+{%- for grant in grants %}
+{{ grant }}
+{%- endfor %}
 END
 $windrow$;

@@ -23,15 +23,13 @@ WHERE {% for condition in rule.single.conditions %}{{ condition }}
   AND {% endfor %}{{ rule.single.goes | indent(prefix="  ") }};
 {% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
-SELECT
-    date_trunc('month', {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %}) AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %}) AS ended, count(*) AS roots
 FROM {{ rule.table }} AS i
 {%- if rule.last %}
 {{ w::last_end(rule=rule) }}
 {%- endif %}
-WHERE {{ rule.eligible | join(sep="
-  AND ") }}
-GROUP BY 1
-ORDER BY 1;
+{%- if rule.by_end or rule.candidates %}
+WHERE {{ rule.eligible | join(sep=" AND ") }}
+{%- endif %}
+GROUP BY 1 ORDER BY 1;
 {% endif %}{% endfor %}

@@ -10,290 +10,152 @@ USE windrow_airflow_3;
 
 -- What the kernel knows of the rules.
 CALL windrow_airflow_3.register_rule(1, '{
-  "rule": "dag_runs",
-  "strategy": "end-time",
-  "root": "dag_run",
-  "key": ["id int"],
+  "rule": "dag_runs", "strategy": "end-time", "root": "dag_run", "key": ["id int"],
   "tables": [
     "partitioned_asset_key_log", "asset_partition_dag_run", "dag_run_note", "dagrun_asset_event", "deadline",
     "hitl_detail", "rendered_task_instance_fields", "hitl_detail_history", "task_instance_history",
     "task_instance_note", "task_map", "task_reschedule", "xcom", "task_instance", "task_state_store", "dag_run"
   ],
-  "time_name": "end_date or updated_at",
-  "zoned": true,
-  "scope_name": "dag_id",
-  "scope_type": "text",
-  "retention": 7776000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "end_date or updated_at", "zoned": true, "scope_name": "dag_id", "scope_type": "text",
+  "retention": 7776000, "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 150, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000, "run_rows": 0, "suspend_after": 5,
     "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "-2147483648",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "int",
-  "newest": true,
+  "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "int", "newest": true,
   "batch_setting": "batch_families"
 }');
 CALL windrow_airflow_3.register_rule(2, '{
-  "rule": "tries",
-  "strategy": "keep-last",
-  "root": "task_instance_history",
-  "key": ["task_instance_id dashless"],
-  "tables": ["hitl_detail_history", "task_instance_history"],
-  "time_name": "dag_id",
-  "zoned": true,
-  "retention": 0,
-  "minimum": 0,
-  "safety_lag": 0,
+  "rule": "tries", "strategy": "keep-last", "root": "task_instance_history", "key": ["task_instance_id dashless"],
+  "tables": ["hitl_detail_history", "task_instance_history"], "time_name": "dag_id", "zoned": true, "retention": 0,
+  "minimum": 0, "safety_lag": 0,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "batch_setting": "batch_rows",
-  "passes": ["surplus"]
+  "batch_setting": "batch_rows", "passes": ["surplus"]
 }');
 CALL windrow_airflow_3.register_rule(3, '{
-  "rule": "task_state",
-  "strategy": "expiry",
-  "root": "task_state_store",
-  "key": ["id int"],
-  "tables": ["task_state_store"],
-  "time_name": "expires_at",
-  "zoned": true,
-  "retention": 0,
-  "minimum": 0,
+  "rule": "task_state", "strategy": "expiry", "root": "task_state_store", "key": ["id int"],
+  "tables": ["task_state_store"], "time_name": "expires_at", "zoned": true, "retention": 0, "minimum": 0,
   "safety_lag": 0,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "batch_setting": "batch_rows",
-  "passes": ["expired"]
+  "batch_setting": "batch_rows", "passes": ["expired"]
 }');
 CALL windrow_airflow_3.register_rule(4, '{
-  "rule": "asset_state",
-  "strategy": "orphan",
-  "root": "asset_state_store",
-  "key": ["asset_id int", "key text"],
-  "tables": ["asset_state_store"],
-  "time_name": "asset_id",
-  "zoned": true,
-  "retention": 1209600,
-  "minimum": 604800,
-  "safety_lag": 3600,
-  "retained": true,
+  "rule": "asset_state", "strategy": "orphan", "root": "asset_state_store", "key": ["asset_id int", "key text"],
+  "tables": ["asset_state_store"], "time_name": "asset_id", "zoned": true, "retention": 1209600, "minimum": 604800,
+  "safety_lag": 3600, "retained": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "batch_setting": "batch_rows",
-  "passes": ["orphan"]
+  "batch_setting": "batch_rows", "passes": ["orphan"]
 }');
 CALL windrow_airflow_3.register_rule(5, '{
-  "rule": "revoked_token",
-  "strategy": "expiry",
-  "root": "revoked_token",
-  "key": ["jti text"],
-  "tables": ["revoked_token"],
-  "time_name": "exp",
-  "zoned": true,
-  "retention": 0,
-  "minimum": 0,
-  "safety_lag": 0,
+  "rule": "revoked_token", "strategy": "expiry", "root": "revoked_token", "key": ["jti text"],
+  "tables": ["revoked_token"], "time_name": "exp", "zoned": true, "retention": 0, "minimum": 0, "safety_lag": 0,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "batch_setting": "batch_rows",
-  "passes": ["expired"]
+  "batch_setting": "batch_rows", "passes": ["expired"]
 }');
 CALL windrow_airflow_3.register_rule(6, '{
-  "rule": "log",
-  "strategy": "age",
-  "root": "log",
-  "key": ["id int"],
-  "tables": ["log"],
-  "time_name": "dttm",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "safety_lag": 86400,
-  "retained": true,
+  "rule": "log", "strategy": "age", "root": "log", "key": ["id int"], "tables": ["log"], "time_name": "dttm",
+  "zoned": true, "retention": 7776000, "minimum": 604800, "safety_lag": 86400, "retained": true,
   "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 5000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true,
-  "batch_setting": "batch_rows"
+  "unit": "window", "plain": true, "batch_setting": "batch_rows"
 }');
 CALL windrow_airflow_3.register_rule(7, '{
-  "rule": "import_error",
-  "strategy": "age",
-  "root": "import_error",
-  "key": ["id int"],
-  "tables": ["import_error"],
-  "time_name": "timestamp",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "import_error", "strategy": "age", "root": "import_error", "key": ["id int"], "tables": ["import_error"],
+  "time_name": "timestamp", "zoned": true, "retention": 7776000, "minimum": 604800, "safety_lag": 86400,
+  "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 5000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true,
-  "batch_setting": "batch_rows"
+  "unit": "window", "plain": true, "batch_setting": "batch_rows"
 }');
 CALL windrow_airflow_3.register_rule(8, '{
-  "rule": "job",
-  "strategy": "age",
-  "root": "job",
-  "key": ["id int"],
-  "tables": ["job"],
-  "time_name": "latest_heartbeat",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "job", "strategy": "age", "root": "job", "key": ["id int"], "tables": ["job"],
+  "time_name": "latest_heartbeat", "zoned": true, "retention": 7776000, "minimum": 604800, "safety_lag": 86400,
+  "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 5000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true,
-  "batch_setting": "batch_rows"
+  "unit": "window", "plain": true, "batch_setting": "batch_rows"
 }');
 CALL windrow_airflow_3.register_rule(9, '{
-  "rule": "connection_test_request",
-  "strategy": "age",
-  "root": "connection_test_request",
-  "key": ["id dashless"],
-  "tables": ["connection_test_request"],
-  "time_name": "updated_at",
-  "zoned": true,
-  "retention": 2592000,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "connection_test_request", "strategy": "age", "root": "connection_test_request", "key": ["id dashless"],
+  "tables": ["connection_test_request"], "time_name": "updated_at", "zoned": true, "retention": 2592000,
+  "minimum": 86400, "safety_lag": 3600, "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 5000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true,
-  "batch_setting": "batch_rows"
+  "unit": "window", "plain": true, "batch_setting": "batch_rows"
 }');
 CALL windrow_airflow_3.register_rule(10, '{
-  "rule": "callback",
-  "strategy": "orphan",
-  "root": "callback",
-  "key": ["id dashless"],
-  "tables": ["deadline", "callback"],
-  "time_name": "id",
-  "zoned": true,
-  "retention": 604800,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
+  "rule": "callback", "strategy": "orphan", "root": "callback", "key": ["id dashless"],
+  "tables": ["deadline", "callback"], "time_name": "id", "zoned": true, "retention": 604800, "minimum": 86400,
+  "safety_lag": 3600, "retained": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "batch_setting": "batch_rows",
-  "passes": ["orphan"]
+  "batch_setting": "batch_rows", "passes": ["orphan"]
 }');
 CALL windrow_airflow_3.register_rule(11, '{
-  "rule": "partition_log",
-  "strategy": "orphan",
-  "root": "partitioned_asset_key_log",
-  "key": ["id int"],
-  "tables": ["partitioned_asset_key_log"],
-  "time_name": "id",
-  "zoned": true,
-  "retention": 604800,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
+  "rule": "partition_log", "strategy": "orphan", "root": "partitioned_asset_key_log", "key": ["id int"],
+  "tables": ["partitioned_asset_key_log"], "time_name": "id", "zoned": true, "retention": 604800, "minimum": 86400,
+  "safety_lag": 3600, "retained": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "batch_setting": "batch_rows",
-  "passes": ["orphan"]
+  "batch_setting": "batch_rows", "passes": ["orphan"]
 }');
 CALL windrow_airflow_3.register_rule(12, '{
-  "rule": "asset_event",
-  "strategy": "end-time",
-  "root": "asset_event",
-  "key": ["id int"],
-  "tables": ["asset_alias_asset_event", "asset_event"],
-  "time_name": "timestamp",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "asset_event", "strategy": "end-time", "root": "asset_event", "key": ["id int"],
+  "tables": ["asset_alias_asset_event", "asset_event"], "time_name": "timestamp", "zoned": true, "retention": 7776000,
+  "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "-2147483648",
-  "closed": true,
-  "id_type": "int",
-  "keeps": true,
+  "along": "ended", "first_key": "-2147483648", "closed": true, "id_type": "int", "keeps": true,
   "batch_setting": "batch_families"
 }');
 CALL windrow_airflow_3.register_rule(13, '{
-  "rule": "dag_version",
-  "strategy": "end-time",
-  "root": "dag_version",
-  "key": ["id dashless"],
-  "tables": ["dag_code", "deadline_alert", "serialized_dag", "dag_version"],
-  "time_name": "created_at",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "dag_version", "strategy": "end-time", "root": "dag_version", "key": ["id dashless"],
+  "tables": ["dag_code", "deadline_alert", "serialized_dag", "dag_version"], "time_name": "created_at", "zoned": true,
+  "retention": 7776000, "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 50, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "closed": true,
-  "id_type": "char(36)",
-  "keeps": true,
-  "newest": true,
+  "along": "ended", "first_key": "", "closed": true, "id_type": "char(36)", "keeps": true, "newest": true,
   "batch_setting": "batch_families"
 }');

@@ -8,35 +8,20 @@ SET ROLE "windrow_airflow_3_owner";
 -- What the kernel knows of the rules.
 SELECT windrow_airflow_3.register_rule(1, $windrow$
 {
-  "rule": "dag_runs",
-  "strategy": "end-time",
-  "root": "dag_run",
-  "key": ["id integer"],
+  "rule": "dag_runs", "strategy": "end-time", "root": "dag_run", "key": ["id integer"],
   "tables": [
     "partitioned_asset_key_log", "asset_partition_dag_run", "dag_run_note", "dagrun_asset_event", "deadline",
     "hitl_detail", "rendered_task_instance_fields", "hitl_detail_history", "task_instance_history",
     "task_instance_note", "task_map", "task_reschedule", "xcom", "task_instance", "task_state_store", "dag_run"
   ],
-  "time_name": "end_date or updated_at",
-  "zoned": true,
-  "scope_name": "dag_id",
-  "scope_type": "text",
-  "retention": 7776000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "end_date or updated_at", "zoned": true, "scope_name": "dag_id", "scope_type": "text",
+  "retention": 7776000, "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 150, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "-2147483648",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "integer",
-  "newest": true,
+  "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "integer", "newest": true,
   "cascades": {
     "hitl_detail": "task_instance", "hitl_detail_history": "task_instance_history",
     "rendered_task_instance_fields": "task_instance", "task_instance_history": "task_instance",
@@ -47,16 +32,9 @@ SELECT windrow_airflow_3.register_rule(1, $windrow$
 $windrow$);
 SELECT windrow_airflow_3.register_rule(2, $windrow$
 {
-  "rule": "tries",
-  "strategy": "keep-last",
-  "root": "task_instance_history",
-  "key": ["task_instance_id uuid"],
-  "tables": ["hitl_detail_history", "task_instance_history"],
-  "time_name": "dag_id",
-  "zoned": true,
-  "retention": 0,
-  "minimum": 0,
-  "safety_lag": 0,
+  "rule": "tries", "strategy": "keep-last", "root": "task_instance_history", "key": ["task_instance_id uuid"],
+  "tables": ["hitl_detail_history", "task_instance_history"], "time_name": "dag_id", "zoned": true, "retention": 0,
+  "minimum": 0, "safety_lag": 0,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
@@ -67,15 +45,8 @@ SELECT windrow_airflow_3.register_rule(2, $windrow$
 $windrow$);
 SELECT windrow_airflow_3.register_rule(3, $windrow$
 {
-  "rule": "task_state",
-  "strategy": "expiry",
-  "root": "task_state_store",
-  "key": ["id integer"],
-  "tables": ["task_state_store"],
-  "time_name": "expires_at",
-  "zoned": true,
-  "retention": 0,
-  "minimum": 0,
+  "rule": "task_state", "strategy": "expiry", "root": "task_state_store", "key": ["id integer"],
+  "tables": ["task_state_store"], "time_name": "expires_at", "zoned": true, "retention": 0, "minimum": 0,
   "safety_lag": 0,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
@@ -87,17 +58,9 @@ SELECT windrow_airflow_3.register_rule(3, $windrow$
 $windrow$);
 SELECT windrow_airflow_3.register_rule(4, $windrow$
 {
-  "rule": "asset_state",
-  "strategy": "orphan",
-  "root": "asset_state_store",
-  "key": ["asset_id integer", "key text"],
-  "tables": ["asset_state_store"],
-  "time_name": "asset_id",
-  "zoned": true,
-  "retention": 1209600,
-  "minimum": 604800,
-  "safety_lag": 3600,
-  "retained": true,
+  "rule": "asset_state", "strategy": "orphan", "root": "asset_state_store", "key": ["asset_id integer", "key text"],
+  "tables": ["asset_state_store"], "time_name": "asset_id", "zoned": true, "retention": 1209600, "minimum": 604800,
+  "safety_lag": 3600, "retained": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
@@ -108,16 +71,8 @@ SELECT windrow_airflow_3.register_rule(4, $windrow$
 $windrow$);
 SELECT windrow_airflow_3.register_rule(5, $windrow$
 {
-  "rule": "revoked_token",
-  "strategy": "expiry",
-  "root": "revoked_token",
-  "key": ["jti text"],
-  "tables": ["revoked_token"],
-  "time_name": "exp",
-  "zoned": true,
-  "retention": 0,
-  "minimum": 0,
-  "safety_lag": 0,
+  "rule": "revoked_token", "strategy": "expiry", "root": "revoked_token", "key": ["jti text"],
+  "tables": ["revoked_token"], "time_name": "exp", "zoned": true, "retention": 0, "minimum": 0, "safety_lag": 0,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
@@ -128,109 +83,61 @@ SELECT windrow_airflow_3.register_rule(5, $windrow$
 $windrow$);
 SELECT windrow_airflow_3.register_rule(6, $windrow$
 {
-  "rule": "log",
-  "strategy": "age",
-  "root": "log",
-  "key": ["id integer"],
-  "tables": ["log"],
-  "time_name": "dttm",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "safety_lag": 86400,
-  "retained": true,
+  "rule": "log", "strategy": "age", "root": "log", "key": ["id integer"], "tables": ["log"], "time_name": "dttm",
+  "zoned": true, "retention": 7776000, "minimum": 604800, "safety_lag": 86400, "retained": true,
   "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true
+  "unit": "window", "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(7, $windrow$
 {
-  "rule": "import_error",
-  "strategy": "age",
-  "root": "import_error",
-  "key": ["id integer"],
-  "tables": ["import_error"],
-  "time_name": "timestamp",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "import_error", "strategy": "age", "root": "import_error", "key": ["id integer"],
+  "tables": ["import_error"], "time_name": "timestamp", "zoned": true, "retention": 7776000, "minimum": 604800,
+  "safety_lag": 86400, "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true
+  "unit": "window", "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(8, $windrow$
 {
-  "rule": "job",
-  "strategy": "age",
-  "root": "job",
-  "key": ["id integer"],
-  "tables": ["job"],
-  "time_name": "latest_heartbeat",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "job", "strategy": "age", "root": "job", "key": ["id integer"], "tables": ["job"],
+  "time_name": "latest_heartbeat", "zoned": true, "retention": 7776000, "minimum": 604800, "safety_lag": 86400,
+  "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true
+  "unit": "window", "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(9, $windrow$
 {
-  "rule": "connection_test_request",
-  "strategy": "age",
-  "root": "connection_test_request",
-  "key": ["id uuid"],
-  "tables": ["connection_test_request"],
-  "time_name": "updated_at",
-  "zoned": true,
-  "retention": 2592000,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "connection_test_request", "strategy": "age", "root": "connection_test_request", "key": ["id uuid"],
+  "tables": ["connection_test_request"], "time_name": "updated_at", "zoned": true, "retention": 2592000,
+  "minimum": 86400, "safety_lag": 3600, "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true
+  "unit": "window", "plain": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(10, $windrow$
 {
-  "rule": "callback",
-  "strategy": "orphan",
-  "root": "callback",
-  "key": ["id uuid"],
-  "tables": ["deadline", "callback"],
-  "time_name": "id",
-  "zoned": true,
-  "retention": 604800,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
+  "rule": "callback", "strategy": "orphan", "root": "callback", "key": ["id uuid"],
+  "tables": ["deadline", "callback"], "time_name": "id", "zoned": true, "retention": 604800, "minimum": 86400,
+  "safety_lag": 3600, "retained": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
@@ -241,17 +148,9 @@ SELECT windrow_airflow_3.register_rule(10, $windrow$
 $windrow$);
 SELECT windrow_airflow_3.register_rule(11, $windrow$
 {
-  "rule": "partition_log",
-  "strategy": "orphan",
-  "root": "partitioned_asset_key_log",
-  "key": ["id integer"],
-  "tables": ["partitioned_asset_key_log"],
-  "time_name": "id",
-  "zoned": true,
-  "retention": 604800,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
+  "rule": "partition_log", "strategy": "orphan", "root": "partitioned_asset_key_log", "key": ["id integer"],
+  "tables": ["partitioned_asset_key_log"], "time_name": "id", "zoned": true, "retention": 604800, "minimum": 86400,
+  "safety_lag": 3600, "retained": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
@@ -262,55 +161,29 @@ SELECT windrow_airflow_3.register_rule(11, $windrow$
 $windrow$);
 SELECT windrow_airflow_3.register_rule(12, $windrow$
 {
-  "rule": "asset_event",
-  "strategy": "end-time",
-  "root": "asset_event",
-  "key": ["id integer"],
-  "tables": ["asset_alias_asset_event", "asset_event"],
-  "time_name": "timestamp",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "asset_event", "strategy": "end-time", "root": "asset_event", "key": ["id integer"],
+  "tables": ["asset_alias_asset_event", "asset_event"], "time_name": "timestamp", "zoned": true, "retention": 7776000,
+  "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "-2147483648",
-  "closed": true,
-  "id_type": "integer",
-  "keeps": true
+  "along": "ended", "first_key": "-2147483648", "closed": true, "id_type": "integer", "keeps": true
 }
 $windrow$);
 SELECT windrow_airflow_3.register_rule(13, $windrow$
 {
-  "rule": "dag_version",
-  "strategy": "end-time",
-  "root": "dag_version",
-  "key": ["id uuid"],
-  "tables": ["dag_code", "deadline_alert", "serialized_dag", "dag_version"],
-  "time_name": "created_at",
-  "zoned": true,
-  "retention": 7776000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "dag_version", "strategy": "end-time", "root": "dag_version", "key": ["id uuid"],
+  "tables": ["dag_code", "deadline_alert", "serialized_dag", "dag_version"], "time_name": "created_at", "zoned": true,
+  "retention": 7776000, "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 50, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "00000000-0000-0000-0000-000000000000",
-  "closed": true,
-  "id_type": "uuid",
-  "keeps": true,
-  "newest": true
+  "along": "ended", "first_key": "00000000-0000-0000-0000-000000000000", "closed": true, "id_type": "uuid",
+  "keeps": true, "newest": true
 }
 $windrow$);
 RESET ROLE;

@@ -33,52 +33,25 @@ BEGIN
     END LOOP;
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."asset_alias_asset_event" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."asset_event" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."asset_partition_dag_run" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."asset_state_store" TO "windrow_airflow_3_owner";
-    GRANT SELECT, UPDATE ("dag_run_id") ON "public"."backfill_dag_run" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."callback" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."connection_test_request" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."dag_code" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."dag_run" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."dag_run_note" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."dag_version" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."dagrun_asset_event" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."deadline" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."deadline_alert" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."hitl_detail" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."hitl_detail_history" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."import_error" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."job" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."log" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."partitioned_asset_key_log" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."rendered_task_instance_fields" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."revoked_token" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."serialized_dag" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."task_instance" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."task_instance_history" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."task_instance_note" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."task_map" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."task_reschedule" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."task_state_store" TO "windrow_airflow_3_owner";
-    GRANT SELECT, DELETE ON "public"."xcom" TO "windrow_airflow_3_owner";
-    GRANT SELECT ON "public"."asset" TO "windrow_airflow_3_owner";
-    GRANT SELECT ON "public"."asset_active" TO "windrow_airflow_3_owner";
-    GRANT SELECT ON "public"."deadline" TO "windrow_airflow_3_owner";
-    GRANT SELECT ON "public"."asset_partition_dag_run" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."asset_event" TO "windrow_airflow_3_owner";
+    GRANT SELECT, DELETE ON
+        "public"."asset_alias_asset_event", "public"."asset_event", "public"."asset_partition_dag_run",
+        "public"."asset_state_store", "public"."callback", "public"."connection_test_request", "public"."dag_code",
+        "public"."dag_run", "public"."dag_run_note", "public"."dag_version", "public"."dagrun_asset_event",
+        "public"."deadline", "public"."deadline_alert", "public"."hitl_detail", "public"."hitl_detail_history",
+        "public"."import_error", "public"."job", "public"."log", "public"."partitioned_asset_key_log",
+        "public"."rendered_task_instance_fields", "public"."revoked_token", "public"."serialized_dag",
+        "public"."task_instance", "public"."task_instance_history", "public"."task_instance_note", "public"."task_map",
+        "public"."task_reschedule", "public"."task_state_store", "public"."xcom"
+    TO "windrow_airflow_3_owner";
+    GRANT SELECT ON "public"."backfill_dag_run", "public"."asset", "public"."asset_active" TO "windrow_airflow_3_owner";
+    GRANT UPDATE ("dag_run_id") ON "public"."backfill_dag_run" TO "windrow_airflow_3_owner";
+    GRANT UPDATE ("id") ON
+        "public"."asset_event", "public"."callback", "public"."connection_test_request", "public"."dag_run",
+        "public"."dag_version", "public"."import_error", "public"."job", "public"."log",
+        "public"."partitioned_asset_key_log", "public"."task_state_store"
+    TO "windrow_airflow_3_owner";
     GRANT UPDATE ("asset_id") ON "public"."asset_state_store" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."callback" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."connection_test_request" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."dag_run" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."dag_version" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."import_error" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."job" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."log" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."partitioned_asset_key_log" TO "windrow_airflow_3_owner";
     GRANT UPDATE ("jti") ON "public"."revoked_token" TO "windrow_airflow_3_owner";
     GRANT UPDATE ("task_instance_id") ON "public"."task_instance_history" TO "windrow_airflow_3_owner";
-    GRANT UPDATE ("id") ON "public"."task_state_store" TO "windrow_airflow_3_owner";
 END
 $windrow$;

@@ -16,13 +16,10 @@ LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
 
 -- dag_runs: final roots by age, whether or not their family may go.
-SELECT
-    date_trunc('month', coalesce(i."end_date", i."updated_at")) AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', coalesce(i."end_date", i."updated_at")) AS ended, count(*) AS roots
 FROM "public"."dag_run" AS i
 WHERE i."state" IN ('success', 'failed')
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- tries: rows of task_instance_history that enough rows of their group are newer than, whether or not they may go.
 SELECT count(*) AS rows
@@ -40,13 +37,9 @@ WHERE EXISTS (
   );
 
 -- task_state: rows of task_state_store by their expires_at, whether or not they may go.
-SELECT
-    date_trunc('month', i."expires_at") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."expires_at") AS ended, count(*) AS roots
 FROM "public"."task_state_store" AS i
-WHERE true
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may go.
 SELECT count(*) AS rows
@@ -61,49 +54,31 @@ WHERE (
   );
 
 -- revoked_token: rows of revoked_token by their exp, whether or not they may go.
-SELECT
-    date_trunc('month', i."exp") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."exp") AS ended, count(*) AS roots
 FROM "public"."revoked_token" AS i
-WHERE true
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- log: rows of log by their dttm, whether or not they may go.
-SELECT
-    date_trunc('month', i."dttm") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."dttm") AS ended, count(*) AS roots
 FROM "public"."log" AS i
-WHERE true
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- import_error: rows of import_error by their timestamp, whether or not they may go.
-SELECT
-    date_trunc('month', i."timestamp") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."timestamp") AS ended, count(*) AS roots
 FROM "public"."import_error" AS i
-WHERE true
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- job: rows of job by their latest_heartbeat, whether or not they may go.
-SELECT
-    date_trunc('month', i."latest_heartbeat") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."latest_heartbeat") AS ended, count(*) AS roots
 FROM "public"."job" AS i
 WHERE i."state" IN ('success', 'failed')
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- connection_test_request: rows of connection_test_request by their updated_at, whether or not they may go.
-SELECT
-    date_trunc('month', i."updated_at") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."updated_at") AS ended, count(*) AS roots
 FROM "public"."connection_test_request" AS i
 WHERE i."state" IN ('success', 'failed')
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- callback: rows of callback that name something which is gone, whether or not they may go.
 SELECT count(*) AS rows
@@ -129,19 +104,13 @@ WHERE (
   );
 
 -- asset_event: final roots by age, whether or not their family may go.
-SELECT
-    date_trunc('month', i."timestamp") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."timestamp") AS ended, count(*) AS roots
 FROM "public"."asset_event" AS i
 WHERE i."asset_id" IS NOT NULL
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;
 
 -- dag_version: final roots by age, whether or not their family may go.
-SELECT
-    date_trunc('month', i."created_at") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."created_at") AS ended, count(*) AS roots
 FROM "public"."dag_version" AS i
 WHERE i."version_number" IS NOT NULL
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;

@@ -10,33 +10,19 @@ USE windrow_camunda7_cases;
 
 -- What the kernel knows of the rules.
 CALL windrow_camunda7_cases.register_rule(1, '{
-  "rule": "case_instances",
-  "strategy": "end-time",
-  "root": "ACT_HI_CASEINST",
-  "key": ["ID_ text"],
+  "rule": "case_instances", "strategy": "end-time", "root": "ACT_HI_CASEINST", "key": ["ID_ text"],
   "tables": [
     "ACT_HI_CASEACTINST", "ACT_GE_BYTEARRAY", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_HI_DECINST", "ACT_HI_DETAIL",
     "ACT_HI_OP_LOG", "ACT_HI_ATTACHMENT", "ACT_HI_COMMENT", "ACT_HI_IDENTITYLINK", "ACT_HI_TASKINST", "ACT_HI_VARINST",
     "ACT_HI_CASEINST"
   ],
-  "time_name": "CLOSE_TIME_",
-  "zone": "UTC",
-  "scope_name": "CASE_DEF_ID_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "CLOSE_TIME_", "zone": "UTC", "scope_name": "CASE_DEF_ID_", "scope_type": "text", "retention": null,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 100000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "varchar(255)",
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)",
   "batch_setting": "batch_families"
 }');

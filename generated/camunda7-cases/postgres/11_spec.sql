@@ -8,34 +8,20 @@ SET ROLE "windrow_camunda7_cases_owner";
 -- What the kernel knows of the rules.
 SELECT windrow_camunda7_cases.register_rule(1, $windrow$
 {
-  "rule": "case_instances",
-  "strategy": "end-time",
-  "root": "act_hi_caseinst",
-  "key": ["id_ text"],
+  "rule": "case_instances", "strategy": "end-time", "root": "act_hi_caseinst", "key": ["id_ text"],
   "tables": [
     "act_hi_caseactinst", "act_ge_bytearray", "act_hi_dec_in", "act_hi_dec_out", "act_hi_decinst", "act_hi_detail",
     "act_hi_op_log", "act_hi_attachment", "act_hi_comment", "act_hi_identitylink", "act_hi_taskinst", "act_hi_varinst",
     "act_hi_caseinst"
   ],
-  "time_name": "close_time_",
-  "zone": "UTC",
-  "scope_name": "case_def_id_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "close_time_", "zone": "UTC", "scope_name": "case_def_id_", "scope_type": "text", "retention": null,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 100000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "text"
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "text"
 }
 $windrow$);
 RESET ROLE;

@@ -33,19 +33,12 @@ BEGIN
     END LOOP;
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_ge_bytearray" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_attachment" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_caseactinst" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_caseinst" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_comment" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_dec_in" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_dec_out" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_decinst" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_detail" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_identitylink" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_op_log" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_taskinst" TO "windrow_camunda7_cases_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_varinst" TO "windrow_camunda7_cases_owner";
+    GRANT SELECT, DELETE ON
+        "public"."act_ge_bytearray", "public"."act_hi_attachment", "public"."act_hi_caseactinst",
+        "public"."act_hi_caseinst", "public"."act_hi_comment", "public"."act_hi_dec_in", "public"."act_hi_dec_out",
+        "public"."act_hi_decinst", "public"."act_hi_detail", "public"."act_hi_identitylink", "public"."act_hi_op_log",
+        "public"."act_hi_taskinst", "public"."act_hi_varinst"
+    TO "windrow_camunda7_cases_owner";
     GRANT SELECT ON "public"."act_re_case_def" TO "windrow_camunda7_cases_owner";
     GRANT UPDATE ("id_") ON "public"."act_hi_caseinst" TO "windrow_camunda7_cases_owner";
 END

@@ -10,172 +10,85 @@ USE windrow_camunda7_end_time;
 
 -- What the kernel knows of the rules.
 CALL windrow_camunda7_end_time.register_rule(1, '{
-  "rule": "process_instances",
-  "strategy": "end-time",
-  "root": "ACT_HI_PROCINST",
-  "key": ["ID_ text"],
+  "rule": "process_instances", "strategy": "end-time", "root": "ACT_HI_PROCINST", "key": ["ID_ text"],
   "tables": [
     "ACT_HI_ACTINST", "ACT_GE_BYTEARRAY", "ACT_HI_ATTACHMENT", "ACT_HI_COMMENT", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT",
     "ACT_HI_DECINST", "ACT_HI_DETAIL", "ACT_HI_EXT_TASK_LOG", "ACT_HI_INCIDENT", "ACT_HI_JOB_LOG", "ACT_HI_OP_LOG",
     "ACT_HI_IDENTITYLINK", "ACT_HI_TASKINST", "ACT_HI_VARINST", "ACT_RU_AUTHORIZATION", "ACT_HI_PROCINST"
   ],
-  "time_name": "END_TIME_",
-  "zone": "UTC",
-  "scope_name": "PROC_DEF_ID_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "END_TIME_", "zone": "UTC", "scope_name": "PROC_DEF_ID_", "scope_type": "text", "retention": null,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "varchar(255)",
-  "linked": true,
-  "nested": true,
-  "keeps": true,
-  "batch_setting": "batch_families"
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)", "linked": true,
+  "nested": true, "keeps": true, "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(2, '{
-  "rule": "case_instances",
-  "strategy": "end-time",
-  "root": "ACT_HI_CASEINST",
-  "key": ["ID_ text"],
+  "rule": "case_instances", "strategy": "end-time", "root": "ACT_HI_CASEINST", "key": ["ID_ text"],
   "tables": [
     "ACT_HI_CASEACTINST", "ACT_GE_BYTEARRAY", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_HI_DECINST", "ACT_HI_DETAIL",
     "ACT_HI_OP_LOG", "ACT_HI_ATTACHMENT", "ACT_HI_COMMENT", "ACT_HI_IDENTITYLINK", "ACT_HI_TASKINST", "ACT_HI_VARINST",
     "ACT_HI_CASEINST"
   ],
-  "time_name": "CLOSE_TIME_",
-  "zone": "UTC",
-  "scope_name": "CASE_DEF_ID_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "CLOSE_TIME_", "zone": "UTC", "scope_name": "CASE_DEF_ID_", "scope_type": "text", "retention": null,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 100000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "varchar(255)",
-  "keeps": true,
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)", "keeps": true,
   "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(3, '{
-  "rule": "decisions",
-  "strategy": "end-time",
-  "root": "ACT_HI_DECINST",
-  "key": ["ID_ text"],
-  "tables": ["ACT_GE_BYTEARRAY", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_HI_DECINST"],
-  "time_name": "EVAL_TIME_",
-  "zone": "UTC",
-  "scope_name": "DEC_DEF_ID_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "decisions", "strategy": "end-time", "root": "ACT_HI_DECINST", "key": ["ID_ text"],
+  "tables": ["ACT_GE_BYTEARRAY", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_HI_DECINST"], "time_name": "EVAL_TIME_",
+  "zone": "UTC", "scope_name": "DEC_DEF_ID_", "scope_type": "text", "retention": null, "minimum": 86400,
+  "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "varchar(255)",
-  "linked": true,
-  "nested": true,
-  "keeps": true,
-  "batch_setting": "batch_families"
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)", "linked": true,
+  "nested": true, "keeps": true, "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(4, '{
-  "rule": "batches",
-  "strategy": "end-time",
-  "root": "ACT_HI_BATCH",
-  "key": ["ID_ text"],
-  "tables": ["ACT_HI_INCIDENT", "ACT_GE_BYTEARRAY", "ACT_HI_JOB_LOG", "ACT_HI_BATCH"],
-  "time_name": "END_TIME_",
-  "zone": "UTC",
-  "scope_name": "TYPE_",
-  "scope_type": "text",
-  "retention": 7776000,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "batches", "strategy": "end-time", "root": "ACT_HI_BATCH", "key": ["ID_ text"],
+  "tables": ["ACT_HI_INCIDENT", "ACT_GE_BYTEARRAY", "ACT_HI_JOB_LOG", "ACT_HI_BATCH"], "time_name": "END_TIME_",
+  "zone": "UTC", "scope_name": "TYPE_", "scope_type": "text", "retention": 7776000, "minimum": 86400,
+  "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 100000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "closed": true,
-  "id_type": "varchar(255)",
-  "keeps": true,
+  "along": "ended", "first_key": "", "closed": true, "id_type": "varchar(255)", "keeps": true,
   "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(5, '{
-  "rule": "cleanup_log",
-  "strategy": "end-time",
-  "root": "ACT_HI_JOB_LOG",
-  "key": ["ID_ text"],
-  "tables": ["ACT_GE_BYTEARRAY", "ACT_HI_JOB_LOG"],
-  "time_name": "TIMESTAMP_",
-  "zone": "UTC",
-  "retention": 432000,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "cleanup_log", "strategy": "end-time", "root": "ACT_HI_JOB_LOG", "key": ["ID_ text"],
+  "tables": ["ACT_GE_BYTEARRAY", "ACT_HI_JOB_LOG"], "time_name": "TIMESTAMP_", "zone": "UTC", "retention": 432000,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "closed": true,
-  "id_type": "varchar(255)",
-  "keeps": true,
+  "along": "ended", "first_key": "", "closed": true, "id_type": "varchar(255)", "keeps": true,
   "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(6, '{
-  "rule": "task_metrics",
-  "strategy": "age",
-  "root": "ACT_RU_TASK_METER_LOG",
-  "key": ["ID_ text"],
-  "tables": ["ACT_RU_TASK_METER_LOG"],
-  "time_name": "TIMESTAMP_",
-  "zone": "UTC",
-  "retention": 47520000,
-  "minimum": 31968000,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "task_metrics", "strategy": "age", "root": "ACT_RU_TASK_METER_LOG", "key": ["ID_ text"],
+  "tables": ["ACT_RU_TASK_METER_LOG"], "time_name": "TIMESTAMP_", "zone": "UTC", "retention": 47520000,
+  "minimum": 31968000, "safety_lag": 86400, "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 5000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true,
-  "batch_setting": "batch_rows"
+  "unit": "window", "plain": true, "batch_setting": "batch_rows"
 }');

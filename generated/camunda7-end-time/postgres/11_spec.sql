@@ -8,178 +8,94 @@ SET ROLE "windrow_camunda7_end_time_owner";
 -- What the kernel knows of the rules.
 SELECT windrow_camunda7_end_time.register_rule(1, $windrow$
 {
-  "rule": "process_instances",
-  "strategy": "end-time",
-  "root": "act_hi_procinst",
-  "key": ["id_ text"],
+  "rule": "process_instances", "strategy": "end-time", "root": "act_hi_procinst", "key": ["id_ text"],
   "tables": [
     "act_hi_actinst", "act_ge_bytearray", "act_hi_attachment", "act_hi_comment", "act_hi_dec_in", "act_hi_dec_out",
     "act_hi_decinst", "act_hi_detail", "act_hi_ext_task_log", "act_hi_incident", "act_hi_job_log", "act_hi_op_log",
     "act_hi_identitylink", "act_hi_taskinst", "act_hi_varinst", "act_ru_authorization", "act_hi_procinst"
   ],
-  "time_name": "end_time_",
-  "zone": "UTC",
-  "scope_name": "proc_def_id_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "end_time_", "zone": "UTC", "scope_name": "proc_def_id_", "scope_type": "text", "retention": null,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "text",
-  "linked": true,
-  "nested": true,
-  "keeps": true
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "text", "linked": true,
+  "nested": true, "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(2, $windrow$
 {
-  "rule": "case_instances",
-  "strategy": "end-time",
-  "root": "act_hi_caseinst",
-  "key": ["id_ text"],
+  "rule": "case_instances", "strategy": "end-time", "root": "act_hi_caseinst", "key": ["id_ text"],
   "tables": [
     "act_hi_caseactinst", "act_ge_bytearray", "act_hi_dec_in", "act_hi_dec_out", "act_hi_decinst", "act_hi_detail",
     "act_hi_op_log", "act_hi_attachment", "act_hi_comment", "act_hi_identitylink", "act_hi_taskinst", "act_hi_varinst",
     "act_hi_caseinst"
   ],
-  "time_name": "close_time_",
-  "zone": "UTC",
-  "scope_name": "case_def_id_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "close_time_", "zone": "UTC", "scope_name": "case_def_id_", "scope_type": "text", "retention": null,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 100000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "text",
-  "keeps": true
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "text", "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(3, $windrow$
 {
-  "rule": "decisions",
-  "strategy": "end-time",
-  "root": "act_hi_decinst",
-  "key": ["id_ text"],
-  "tables": ["act_ge_bytearray", "act_hi_dec_in", "act_hi_dec_out", "act_hi_decinst"],
-  "time_name": "eval_time_",
-  "zone": "UTC",
-  "scope_name": "dec_def_id_",
-  "scope_type": "text",
-  "retention": null,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "decisions", "strategy": "end-time", "root": "act_hi_decinst", "key": ["id_ text"],
+  "tables": ["act_ge_bytearray", "act_hi_dec_in", "act_hi_dec_out", "act_hi_decinst"], "time_name": "eval_time_",
+  "zone": "UTC", "scope_name": "dec_def_id_", "scope_type": "text", "retention": null, "minimum": 86400,
+  "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "text",
-  "linked": true,
-  "nested": true,
-  "keeps": true
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "text", "linked": true,
+  "nested": true, "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(4, $windrow$
 {
-  "rule": "batches",
-  "strategy": "end-time",
-  "root": "act_hi_batch",
-  "key": ["id_ text"],
-  "tables": ["act_hi_incident", "act_ge_bytearray", "act_hi_job_log", "act_hi_batch"],
-  "time_name": "end_time_",
-  "zone": "UTC",
-  "scope_name": "type_",
-  "scope_type": "text",
-  "retention": 7776000,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "batches", "strategy": "end-time", "root": "act_hi_batch", "key": ["id_ text"],
+  "tables": ["act_hi_incident", "act_ge_bytearray", "act_hi_job_log", "act_hi_batch"], "time_name": "end_time_",
+  "zone": "UTC", "scope_name": "type_", "scope_type": "text", "retention": 7776000, "minimum": 86400,
+  "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 100000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "closed": true,
-  "id_type": "text",
-  "keeps": true
+  "along": "ended", "first_key": "", "closed": true, "id_type": "text", "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(5, $windrow$
 {
-  "rule": "cleanup_log",
-  "strategy": "end-time",
-  "root": "act_hi_job_log",
-  "key": ["id_ text"],
-  "tables": ["act_ge_bytearray", "act_hi_job_log"],
-  "time_name": "timestamp_",
-  "zone": "UTC",
-  "retention": 432000,
-  "minimum": 86400,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "rule": "cleanup_log", "strategy": "end-time", "root": "act_hi_job_log", "key": ["id_ text"],
+  "tables": ["act_ge_bytearray", "act_hi_job_log"], "time_name": "timestamp_", "zone": "UTC", "retention": 432000,
+  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 1000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "",
-  "closed": true,
-  "id_type": "text",
-  "keeps": true
+  "along": "ended", "first_key": "", "closed": true, "id_type": "text", "keeps": true
 }
 $windrow$);
 SELECT windrow_camunda7_end_time.register_rule(6, $windrow$
 {
-  "rule": "task_metrics",
-  "strategy": "age",
-  "root": "act_ru_task_meter_log",
-  "key": ["id_ text"],
-  "tables": ["act_ru_task_meter_log"],
-  "time_name": "timestamp_",
-  "zone": "UTC",
-  "retention": 47520000,
-  "minimum": 31968000,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "task_metrics", "strategy": "age", "root": "act_ru_task_meter_log", "key": ["id_ text"],
+  "tables": ["act_ru_task_meter_log"], "time_name": "timestamp_", "zone": "UTC", "retention": 47520000,
+  "minimum": 31968000, "safety_lag": 86400, "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true
+  "unit": "window", "plain": true
 }
 $windrow$);
 RESET ROLE;

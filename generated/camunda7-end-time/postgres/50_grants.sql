@@ -33,38 +33,21 @@ BEGIN
     END LOOP;
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_ge_bytearray" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_actinst" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_attachment" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_batch" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_caseactinst" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_caseinst" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_comment" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_dec_in" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_dec_out" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_decinst" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_detail" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_ext_task_log" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_identitylink" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_incident" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_job_log" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_op_log" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_procinst" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_taskinst" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_hi_varinst" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_ru_authorization" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT ON "public"."act_ru_ext_task" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT ON "public"."act_ru_job" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT, DELETE ON "public"."act_ru_task_meter_log" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT ON "public"."act_ru_variable" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT ON "public"."act_re_case_def" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT ON "public"."act_re_decision_def" TO "windrow_camunda7_end_time_owner";
-    GRANT SELECT ON "public"."act_re_procdef" TO "windrow_camunda7_end_time_owner";
-    GRANT UPDATE ("id_") ON "public"."act_hi_batch" TO "windrow_camunda7_end_time_owner";
-    GRANT UPDATE ("id_") ON "public"."act_hi_caseinst" TO "windrow_camunda7_end_time_owner";
-    GRANT UPDATE ("id_") ON "public"."act_hi_decinst" TO "windrow_camunda7_end_time_owner";
-    GRANT UPDATE ("id_") ON "public"."act_hi_job_log" TO "windrow_camunda7_end_time_owner";
-    GRANT UPDATE ("id_") ON "public"."act_hi_procinst" TO "windrow_camunda7_end_time_owner";
-    GRANT UPDATE ("id_") ON "public"."act_ru_task_meter_log" TO "windrow_camunda7_end_time_owner";
+    GRANT SELECT, DELETE ON
+        "public"."act_ge_bytearray", "public"."act_hi_actinst", "public"."act_hi_attachment", "public"."act_hi_batch",
+        "public"."act_hi_caseactinst", "public"."act_hi_caseinst", "public"."act_hi_comment", "public"."act_hi_dec_in",
+        "public"."act_hi_dec_out", "public"."act_hi_decinst", "public"."act_hi_detail", "public"."act_hi_ext_task_log",
+        "public"."act_hi_identitylink", "public"."act_hi_incident", "public"."act_hi_job_log", "public"."act_hi_op_log",
+        "public"."act_hi_procinst", "public"."act_hi_taskinst", "public"."act_hi_varinst",
+        "public"."act_ru_authorization", "public"."act_ru_task_meter_log"
+    TO "windrow_camunda7_end_time_owner";
+    GRANT SELECT ON
+        "public"."act_ru_ext_task", "public"."act_ru_job", "public"."act_ru_variable", "public"."act_re_case_def",
+        "public"."act_re_decision_def", "public"."act_re_procdef"
+    TO "windrow_camunda7_end_time_owner";
+    GRANT UPDATE ("id_") ON
+        "public"."act_hi_batch", "public"."act_hi_caseinst", "public"."act_hi_decinst", "public"."act_hi_job_log",
+        "public"."act_hi_procinst", "public"."act_ru_task_meter_log"
+    TO "windrow_camunda7_end_time_owner";
 END
 $windrow$;

@@ -10,22 +10,14 @@ USE windrow_camunda7;
 
 -- What the kernel knows of the rules.
 CALL windrow_camunda7.register_rule(1, '{
-  "rule": "history",
-  "strategy": "removal-time",
-  "root": "ACT_HI_PROCINST",
-  "key": ["ID_ text"],
+  "rule": "history", "strategy": "removal-time", "root": "ACT_HI_PROCINST", "key": ["ID_ text"],
   "tables": [
     "ACT_HI_ACTINST", "ACT_HI_IDENTITYLINK", "ACT_HI_TASKINST", "ACT_HI_VARINST", "ACT_HI_DETAIL", "ACT_HI_INCIDENT",
     "ACT_HI_EXT_TASK_LOG", "ACT_HI_JOB_LOG", "ACT_HI_OP_LOG", "ACT_HI_COMMENT", "ACT_HI_ATTACHMENT", "ACT_HI_DEC_IN",
     "ACT_HI_DEC_OUT", "ACT_HI_DECINST", "ACT_GE_BYTEARRAY", "ACT_RU_AUTHORIZATION", "ACT_HI_PROCINST", "ACT_HI_BATCH"
   ],
-  "time_name": "REMOVAL_TIME_",
-  "zone": "UTC",
-  "retention": 86400,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
-  "counts_undated": true,
+  "time_name": "REMOVAL_TIME_", "zone": "UTC", "retention": 86400, "minimum": 86400, "safety_lag": 3600,
+  "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "batch_rows": 5000, "ledger_days": 400, "lock_timeout": 100,
     "max_active_sessions": 0, "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000000,
@@ -40,24 +32,13 @@ CALL windrow_camunda7.register_rule(1, '{
   "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7.register_rule(2, '{
-  "rule": "task_metrics",
-  "strategy": "age",
-  "root": "ACT_RU_TASK_METER_LOG",
-  "key": ["ID_ text"],
-  "tables": ["ACT_RU_TASK_METER_LOG"],
-  "time_name": "TIMESTAMP_",
-  "zone": "UTC",
-  "retention": 47520000,
-  "minimum": 31968000,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "task_metrics", "strategy": "age", "root": "ACT_RU_TASK_METER_LOG", "key": ["ID_ text"],
+  "tables": ["ACT_RU_TASK_METER_LOG"], "time_name": "TIMESTAMP_", "zone": "UTC", "retention": 47520000,
+  "minimum": 31968000, "safety_lag": 86400, "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 5000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true,
-  "batch_setting": "batch_rows"
+  "unit": "window", "plain": true, "batch_setting": "batch_rows"
 }');

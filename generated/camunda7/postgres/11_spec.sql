@@ -8,22 +8,14 @@ SET ROLE "windrow_camunda7_owner";
 -- What the kernel knows of the rules.
 SELECT windrow_camunda7.register_rule(1, $windrow$
 {
-  "rule": "history",
-  "strategy": "removal-time",
-  "root": "act_hi_procinst",
-  "key": ["id_ text"],
+  "rule": "history", "strategy": "removal-time", "root": "act_hi_procinst", "key": ["id_ text"],
   "tables": [
     "act_hi_actinst", "act_hi_identitylink", "act_hi_taskinst", "act_hi_varinst", "act_hi_detail", "act_hi_incident",
     "act_hi_ext_task_log", "act_hi_job_log", "act_hi_op_log", "act_hi_comment", "act_hi_attachment", "act_hi_dec_in",
     "act_hi_dec_out", "act_hi_decinst", "act_ge_bytearray", "act_ru_authorization", "act_hi_procinst", "act_hi_batch"
   ],
-  "time_name": "removal_time_",
-  "zone": "UTC",
-  "retention": 86400,
-  "minimum": 86400,
-  "safety_lag": 3600,
-  "retained": true,
-  "counts_undated": true,
+  "time_name": "removal_time_", "zone": "UTC", "retention": 86400, "minimum": 86400, "safety_lag": 3600,
+  "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100,
     "max_active_sessions": 0, "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0,
@@ -39,25 +31,15 @@ SELECT windrow_camunda7.register_rule(1, $windrow$
 $windrow$);
 SELECT windrow_camunda7.register_rule(2, $windrow$
 {
-  "rule": "task_metrics",
-  "strategy": "age",
-  "root": "act_ru_task_meter_log",
-  "key": ["id_ text"],
-  "tables": ["act_ru_task_meter_log"],
-  "time_name": "timestamp_",
-  "zone": "UTC",
-  "retention": 47520000,
-  "minimum": 31968000,
-  "safety_lag": 86400,
-  "retained": true,
-  "counts_undated": true,
+  "rule": "task_metrics", "strategy": "age", "root": "act_ru_task_meter_log", "key": ["id_ text"],
+  "tables": ["act_ru_task_meter_log"], "time_name": "timestamp_", "zone": "UTC", "retention": 47520000,
+  "minimum": 31968000, "safety_lag": 86400, "retained": true, "counts_undated": true,
   "limits": {
     "back_off_max": 1800, "batch_rows": 20000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "unit": "window",
-  "plain": true
+  "unit": "window", "plain": true
 }
 $windrow$);
 RESET ROLE;

@@ -33,17 +33,12 @@ BEGIN
     END LOOP;
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_alert" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_alert_send_status" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_command" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_dq_execute_result" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_dq_task_statistics_value" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_error_command" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_process_instance" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_relation_process_instance" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_relation_sub_workflow" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_task_group_queue" TO "windrow_dolphinscheduler_3_2_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_task_instance" TO "windrow_dolphinscheduler_3_2_owner";
+    GRANT SELECT, DELETE ON
+        "public"."t_ds_alert", "public"."t_ds_alert_send_status", "public"."t_ds_command",
+        "public"."t_ds_dq_execute_result", "public"."t_ds_dq_task_statistics_value", "public"."t_ds_error_command",
+        "public"."t_ds_process_instance", "public"."t_ds_relation_process_instance",
+        "public"."t_ds_relation_sub_workflow", "public"."t_ds_task_group_queue", "public"."t_ds_task_instance"
+    TO "windrow_dolphinscheduler_3_2_owner";
     GRANT UPDATE ("id") ON "public"."t_ds_process_instance" TO "windrow_dolphinscheduler_3_2_owner";
 END
 $windrow$;

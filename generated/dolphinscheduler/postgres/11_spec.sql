@@ -8,35 +8,20 @@ SET ROLE "windrow_dolphinscheduler_owner";
 -- What the kernel knows of the rules.
 SELECT windrow_dolphinscheduler.register_rule(1, $windrow$
 {
-  "rule": "workflow_instances",
-  "strategy": "end-time",
-  "root": "t_ds_workflow_instance",
-  "key": ["id integer"],
+  "rule": "workflow_instances", "strategy": "end-time", "root": "t_ds_workflow_instance", "key": ["id integer"],
   "tables": [
     "t_ds_alert_send_status", "t_ds_alert", "t_ds_command", "t_ds_error_command", "t_ds_relation_sub_workflow",
     "t_ds_relation_workflow_instance", "t_ds_serial_command", "t_ds_task_group_queue", "t_ds_task_instance_context",
     "t_ds_task_instance", "t_ds_workflow_instance"
   ],
-  "time_name": "end_time",
-  "zone": "UTC",
-  "scope_name": "project_code",
-  "scope_type": "bigint",
-  "retention": 2592000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "end_time", "zone": "UTC", "scope_name": "project_code", "scope_type": "bigint", "retention": 2592000,
+  "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 500, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0, "retries": 3,
     "run_families": 10000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "-2147483648",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "bigint",
-  "linked": true,
+  "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "bigint", "linked": true,
   "report_preview": [
     {"name": "candidateFamilyCount", "figure": "families"},
     {"name": "candidateWorkflowInstanceCount", "figure": "table", "table": "t_ds_workflow_instance"},

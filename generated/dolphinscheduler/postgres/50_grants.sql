@@ -33,17 +33,12 @@ BEGIN
     END LOOP;
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_alert" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_alert_send_status" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_command" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_error_command" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_relation_sub_workflow" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_relation_workflow_instance" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_serial_command" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_task_group_queue" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_task_instance" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_task_instance_context" TO "windrow_dolphinscheduler_owner";
-    GRANT SELECT, DELETE ON "public"."t_ds_workflow_instance" TO "windrow_dolphinscheduler_owner";
+    GRANT SELECT, DELETE ON
+        "public"."t_ds_alert", "public"."t_ds_alert_send_status", "public"."t_ds_command",
+        "public"."t_ds_error_command", "public"."t_ds_relation_sub_workflow",
+        "public"."t_ds_relation_workflow_instance", "public"."t_ds_serial_command", "public"."t_ds_task_group_queue",
+        "public"."t_ds_task_instance", "public"."t_ds_task_instance_context", "public"."t_ds_workflow_instance"
+    TO "windrow_dolphinscheduler_owner";
     GRANT UPDATE ("id") ON "public"."t_ds_workflow_instance" TO "windrow_dolphinscheduler_owner";
 END
 $windrow$;

@@ -8,32 +8,18 @@ SET ROLE "windrow_yworkflow_owner";
 -- What the kernel knows of the rules.
 SELECT windrow_yworkflow.register_rule(1, $windrow$
 {
-  "rule": "workflow_instances",
-  "strategy": "end-time",
-  "root": "workflow_instance",
-  "key": ["id integer"],
+  "rule": "workflow_instances", "strategy": "end-time", "root": "workflow_instance", "key": ["id integer"],
   "tables": [
     "persistent_attribute", "state_instance_history", "state_instance_owners", "state_instance", "workflow_instance"
   ],
-  "time_name": "updated_at",
-  "zone": "UTC",
-  "scope_name": "workflow_definition_id",
-  "scope_type": "text",
-  "retention": 2592000,
-  "minimum": 604800,
-  "retained": true,
-  "counts_undated": true,
-  "divided": true,
+  "time_name": "updated_at", "zone": "UTC", "scope_name": "workflow_definition_id", "scope_type": "text",
+  "retention": 2592000, "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "archive_days": 0, "back_off_max": 1800, "batch_families": 500, "ledger_days": 400, "lock_timeout": 100,
     "max_active_sessions": 0, "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0,
     "retries": 3, "run_families": 10000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended",
-  "first_key": "-2147483648",
-  "opt_in": true,
-  "closed": true,
-  "id_type": "integer"
+  "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "integer"
 }
 $windrow$);
 RESET ROLE;

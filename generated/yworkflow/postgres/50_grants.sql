@@ -33,12 +33,11 @@ BEGIN
     END LOOP;
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_yworkflow_owner";
-    GRANT SELECT, DELETE ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
-    GRANT SELECT, DELETE ON "public"."state_instance" TO "windrow_yworkflow_owner";
-    GRANT SELECT, DELETE ON "public"."state_instance_history" TO "windrow_yworkflow_owner";
-    GRANT SELECT, DELETE ON "public"."state_instance_owners" TO "windrow_yworkflow_owner";
-    GRANT SELECT, DELETE ON "public"."workflow_instance" TO "windrow_yworkflow_owner";
-    GRANT INSERT ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
+    GRANT SELECT, DELETE ON
+        "public"."persistent_attribute", "public"."state_instance", "public"."state_instance_history",
+        "public"."state_instance_owners", "public"."workflow_instance"
+    TO "windrow_yworkflow_owner";
     GRANT UPDATE ("id") ON "public"."workflow_instance" TO "windrow_yworkflow_owner";
+    GRANT INSERT ON "public"."persistent_attribute" TO "windrow_yworkflow_owner";
 END
 $windrow$;

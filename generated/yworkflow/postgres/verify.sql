@@ -16,10 +16,7 @@ LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
 
 -- workflow_instances: final roots by age, whether or not their family may go.
-SELECT
-    date_trunc('month', i."updated_at") AS ended,
-    count(*) AS roots
+SELECT date_trunc('month', i."updated_at") AS ended, count(*) AS roots
 FROM "public"."workflow_instance" AS i
 WHERE i."status" IN ('KILLED', 'COMPLETED')
-GROUP BY 1
-ORDER BY 1;
+GROUP BY 1 ORDER BY 1;

@@ -7,6 +7,7 @@ pub mod duration;
 mod file;
 pub mod grammar;
 mod keep;
+mod limits;
 mod parse;
 mod rule;
 mod stamp;
@@ -21,7 +22,8 @@ use crate::diagnostic::Diagnostic;
 
 pub use file::{Spec, Table, With};
 pub use keep::{Keep, Keeps, each_keep};
-pub use rule::{Artifact, Days, Fallback, Limits, Report, Retention, Rule, Shared, Strategy, Unit};
+pub use limits::Limits;
+pub use rule::{Artifact, Days, Fallback, Report, Retention, Rule, Shared, Strategy, Unit};
 pub use stamp::{Stamp, StampOf};
 pub use text::{Text, in_file_order};
 pub use values::{Archive, Names, Scalar, Values, each};

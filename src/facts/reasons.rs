@@ -1,36 +1,73 @@
-//! Why families stay: a closed list.
+//! Why families stay: a closed list. What the ledgers take (`templates/kernel/parts/reasons.sql`) and the table in `README.md`
+//! come from here.
 
 /// Why a family stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reason {
     /// As documents and the ledger have it.
     pub name: &'static str,
-    /// What it means.
+    /// What it means, in a few words.
     pub meaning: &'static str,
+    /// The same at length; nothing: no family stays for it, it is told of keys that somebody has named.
+    pub explained: Option<&'static str>,
 }
 
-const fn reason(name: &'static str, meaning: &'static str) -> Reason {
-    Reason { name, meaning }
+const fn reason(name: &'static str, meaning: &'static str, explained: &'static str) -> Reason {
+    Reason {
+        name,
+        meaning,
+        explained: Some(explained),
+    }
 }
 
-/// Every reason. The last is told of keys that somebody has named, and of no family.
+/// Every reason.
 pub const REASONS: [Reason; 10] = [
-    reason("NON_FINAL_MEMBER", "a member has not ended"),
-    reason("RETENTION_NOT_REACHED", "a member ended too recently"),
-    reason("UNDATED_MEMBER", "a member is final but has no end time"),
-    reason("HELD", "a hold keeps it"),
-    reason("SHARED_MEMBER", "shares a member with a family that stays"),
-    reason("REFERENCED", "a row that stays refers to it"),
+    reason("HELD", "a hold keeps it", "a member is on hold"),
+    reason(
+        "NON_FINAL_MEMBER",
+        "a member has not ended",
+        "a member has not ended; NULL states count as not ended",
+    ),
+    reason(
+        "UNDATED_MEMBER",
+        "a member is final but has no end time",
+        "a member is final but has no end time, nor what stands in for it (`end_time = \"end_date else updated_at\"`); or, where rows of another table say when it ended (`end_time = \"max(step.completed_at)\"`), one of these is not over, or there are none",
+    ),
+    reason(
+        "RETENTION_NOT_REACHED",
+        "a member ended too recently",
+        "a member ended too recently; or it became one of the newest roots of its group (`keep`) during the run",
+    ),
+    reason(
+        "SHARED_MEMBER",
+        "shares a member with a family that stays",
+        "linked to something that stays (`shared = \"closed\"`)",
+    ),
     reason(
         "LOCKED",
         "another session had it locked; the next run tries again",
+        "another session holds a member",
     ),
-    reason("FAILED", "deleting it raised an error"),
     reason(
         "POLICY_DISABLED",
         "no enabled policy and no definition says how long",
+        "its policy went away during the run",
     ),
-    reason("NOT_A_ROOT", "no family has this root"),
+    reason(
+        "FAILED",
+        "deleting it raised an error",
+        "its deletion raised an error, which is in the ledger",
+    ),
+    reason(
+        "REFERENCED",
+        "a row that stays refers to it",
+        "a row of another table keeps a member (an edge with `restrict`), or one of the family's rows belongs to something else as well that no rule takes",
+    ),
+    Reason {
+        name: "NOT_A_ROOT",
+        meaning: "no family has this root",
+        explained: None,
+    },
 ];
 
 /// What a reason means; nothing where it is not known.

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
+use crate::facts::MAX_REPLICA_LAG;
 use crate::graph::Heartbeat;
 use crate::spec::{Spec, in_file_order};
 
@@ -14,7 +15,8 @@ pub(super) fn resolve(
     let Some(written) = &spec.heartbeat else {
         let silent = dialects.iter().any(|it| *it != Dialect::Postgres);
         for (_, rule) in in_file_order(&spec.rules) {
-            if let Some(lag) = rule.limits.max_replica_lag.as_ref().filter(|_| silent) {
+            let lag = rule.limits.spans.get(MAX_REPLICA_LAG.name);
+            if let Some(lag) = lag.filter(|_| silent) {
                 diagnostics.push(Diagnostic::error(
                     "lag-without-heartbeat",
                     lag.span(),

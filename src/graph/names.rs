@@ -4,6 +4,7 @@ use toml::Spanned;
 
 use crate::diagnostic::{Diagnostic, Span, did_you_mean};
 use crate::dialect::{DIALECTS, Dialect};
+use crate::facts;
 use crate::graph::{Column, Kind};
 use crate::schedule::{Problem, Schedule};
 use crate::spec::grammar::{ColumnText, place};
@@ -406,7 +407,14 @@ pub(super) fn archive_days(spec: &Spec, diagnostics: &mut Vec<Diagnostic>) -> i6
             "say `archive = true` in a rule, or leave it out",
         ));
     }
-    count(spec.archive_days.as_ref(), 0, 1..=36_500, diagnostics)
+    let limit = facts::ARCHIVE_DAYS;
+    let bounds = 1..=limit.greatest;
+    count(
+        spec.archive_days.as_ref(),
+        limit.default,
+        bounds,
+        diagnostics,
+    )
 }
 
 /// A number within bounds.

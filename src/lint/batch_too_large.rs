@@ -1,5 +1,6 @@
 use super::rule::{Rule, rules};
 use crate::diagnostic::Diagnostic;
+use crate::facts::BATCH_FAMILIES;
 use crate::graph::Graph;
 use crate::spec::Spec;
 
@@ -12,11 +13,11 @@ are as fast. Lower `batch_families`; `run_families` and `time_budget` decide how
     check,
 };
 
-const MOST: i64 = 5_000;
+const MOST: i64 = BATCH_FAMILIES.greatest;
 
 fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
     rules(spec, graph)
-        .filter_map(|(_, written, _)| written.limits.batch_families.as_ref())
+        .filter_map(|(_, written, _)| written.limits.counts.get(BATCH_FAMILIES.name))
         .filter(|families| *families.get_ref() > MOST)
         .map(|families| {
             Diagnostic::warning(

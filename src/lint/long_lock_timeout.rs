@@ -1,5 +1,6 @@
 use super::rule::{Rule, rules};
 use crate::diagnostic::Diagnostic;
+use crate::facts::LOCK_TIMEOUT;
 use crate::graph::Graph;
 use crate::spec::Spec;
 
@@ -16,8 +17,8 @@ const LONGEST: i64 = 2_000;
 
 fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
     rules(spec, graph)
-        .filter(|(_, _, resolved)| resolved.limits.lock_timeout > LONGEST)
-        .filter_map(|(_, written, _)| written.limits.lock_timeout.as_ref())
+        .filter(|(_, _, resolved)| resolved.limits.of(LOCK_TIMEOUT) > LONGEST)
+        .filter_map(|(_, written, _)| written.limits.spans.get(LOCK_TIMEOUT.name))
         .map(|timeout| {
             Diagnostic::warning(
                 RULE.code,

@@ -69,6 +69,8 @@ enum Prologue {
 
 /// Texts that several files have in them, where a line says `--+` and their name.
 const PARTS: &[(&str, Text)] = &[
+    ("settings.sql", text!("parts/settings.sql")),
+    ("reasons.sql", text!("parts/reasons.sql")),
     ("callable.sql", text!("postgres/parts/callable.sql")),
     ("claims.sql", text!("postgres/parts/claims.sql")),
     ("rights.sql", text!("postgres/parts/rights.sql")),
@@ -317,7 +319,9 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
             kernel: false,
         });
     }
-    let parts = PARTS.iter().filter(|_| dialect == Dialect::Postgres);
+    let parts = PARTS
+        .iter()
+        .filter(|(_, part)| dialect == Dialect::Postgres || !part.path.starts_with("postgres/"));
     for (_, part) in parts {
         lock += &part.locked();
     }
@@ -389,7 +393,7 @@ impl KernelFile {
             );
         }
         text.push('\n');
-        for line in self.text.sql.lines() {
+        for line in with_parts(self.text.sql).lines() {
             text.push_str(&qualified(line, control).unwrap_or_else(|| line.to_owned()));
             text.push('\n');
         }

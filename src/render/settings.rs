@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::archive;
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Limits, Rule, Single, Unit};
-
-/// Days that the ledger remembers, where no setting says otherwise.
-const LEDGER_DAYS: i64 = 400;
+use crate::facts::{
+    ARCHIVE_DAYS, BATCH_FAMILIES, BATCH_ROWS, FALLBACK_RETENTION, MAX_ACTIVE_SESSIONS,
+    MAX_OLD_SNAPSHOT, MAX_REPLICA_LAG, MAX_REPLICA_WAL, SETTINGS, Setting,
+};
+use crate::graph::{Graph, Rule, Single, Unit};
 
 /// What a spec declares that runs wait for, beyond the settings.
 #[derive(Serialize)]
@@ -58,77 +59,49 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> Throttle
             sql: lines.join("\n"),
         })
     };
-    let declared = |what: fn(&Limits) -> bool| graph.rules.iter().any(|rule| what(&rule.limits));
+    let declared = |setting| graph.rules.iter().any(|rule| rule.limits.of(setting) > 0);
     ThrottlesView {
         heartbeat,
         queries: graph.rules.iter().filter_map(query).collect(),
-        sees_sessions: declared(|it| {
-            it.max_replica_lag > 0 || it.max_replica_wal > 0 || it.max_active_sessions > 0
-        }),
-        sees_history: declared(|it| it.max_old_snapshot > 0),
+        sees_sessions: [MAX_REPLICA_LAG, MAX_REPLICA_WAL, MAX_ACTIVE_SESSIONS]
+            .into_iter()
+            .any(declared),
+        sees_history: declared(MAX_OLD_SNAPSHOT),
     }
 }
 
 /// The limits of a rule as the spec has them, which settings may override: those that its strategy and the server know.
 pub(super) fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str, i64> {
-    let Limits {
-        batch_families,
-        batch_rows: _,
-        run_families,
-        run_rows,
-        time_budget,
-        lock_timeout,
-        retries,
-        target_batch,
-        rate,
-        nice,
-        max_replica_lag,
-        max_replica_wal,
-        max_active_sessions,
-        max_old_snapshot,
-        wait_while_sql: _,
-        back_off_max,
-        suspend_after,
-    } = rule.limits;
-    let mut limits = BTreeMap::from([
-        ("run_families", run_families),
-        ("run_rows", run_rows),
-        ("time_budget", time_budget),
-        ("lock_timeout", lock_timeout),
-        ("retries", retries),
-        ("target_batch", target_batch),
-        ("rate", rate),
-        ("nice", nice),
-        ("back_off_max", back_off_max),
-        ("suspend_after", suspend_after),
-        ("max_active_sessions", max_active_sessions),
-        ("max_old_snapshot", max_old_snapshot),
-        ("ledger_days", LEDGER_DAYS),
-    ]);
-    let by_window = rule
-        .timed
-        .as_ref()
-        .is_some_and(|timed| timed.unit == Unit::Window);
-    if rule.single.is_none() && !by_window {
-        limits.insert("batch_families", batch_families);
-    }
-    if rule.timed.is_some() || rule.single.is_some() {
-        limits.insert("batch_rows", rule.batch_rows(dialect));
-    }
-    // The others do not know how far their replicas are.
-    if dialect == Dialect::Postgres || graph.heartbeat.is_some() {
-        limits.insert("max_replica_lag", max_replica_lag);
-    }
-    if dialect == Dialect::Postgres {
-        limits.insert("max_replica_wal", max_replica_wal);
-    }
-    if let Some(Single::Expiry { fallback: Some(_) }) = &rule.single {
-        let retention = rule.retention.default.unwrap_or_default();
-        limits.insert("fallback_retention", retention);
-    }
-    // The rules share the archives: one of them has the setting.
-    if archive::first(graph).is_some_and(|first| first.name == rule.name) {
-        limits.insert("archive_days", graph.archive_days);
-    }
-    limits
+    let value = |setting: &Setting| {
+        let said = rule.limits.of(*setting);
+        let known = match *setting {
+            BATCH_FAMILIES => {
+                rule.single.is_none()
+                    && rule.timed.as_ref().is_none_or(|it| it.unit == Unit::Family)
+            }
+            BATCH_ROWS => {
+                let by_rows = rule.timed.is_some() || rule.single.is_some();
+                return by_rows.then(|| rule.batch_rows(dialect));
+            }
+            FALLBACK_RETENTION => {
+                let falls_back = matches!(rule.single, Some(Single::Expiry { fallback: Some(_) }));
+                return falls_back.then(|| rule.retention.default.unwrap_or_default());
+            }
+            // The rules share the archives: one of them has the setting.
+            ARCHIVE_DAYS => {
+                let first = archive::first(graph).is_some_and(|first| first.name == rule.name);
+                return first.then_some(graph.archive_days);
+            }
+            // The others do not know how far their replicas are.
+            MAX_REPLICA_LAG => dialect == Dialect::Postgres || graph.heartbeat.is_some(),
+            setting => dialect == Dialect::Postgres || !setting.postgres_alone,
+        };
+        known.then_some(said)
+    };
+    let values = SETTINGS
+        .iter()
+        .map(|setting| (setting.name, value(setting)));
+    values
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
 }

@@ -11,6 +11,7 @@ use super::rule::Rule;
 use super::text::Text;
 use super::values::Names;
 use crate::dialect::Dialect;
+use crate::facts;
 
 /// A windrow spec: the tables of one managed system, what belongs to what, and what to purge when.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -64,7 +65,7 @@ pub struct Spec {
     pub cron_history: Option<Text>,
     /// Days after which archived rows go for good, whole runs at the end of a later one; left out: never.
     #[serde(default)]
-    #[schemars(with = "u32", range(min = 1, max = 36_500), example = &365)]
+    #[schemars(with = "u32", range(min = 1, max = facts::ARCHIVE_DAYS.greatest), example = &365)]
     pub archive_days: Option<Spanned<i64>>,
     /// When scheduled runs may work: `always`, `never`, or windows like `mon-fri 22:00-06:00 Europe/Berlin`. Days are
     /// those on which a window begins; the start is inclusive, the end exclusive, and the same twice is 24 hours. Without a

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::duration::{self, PATTERN};
+use super::duration::PATTERN;
 use super::keep::Keeps;
+use super::limits::Limits;
 use super::stamp::Stamp;
 use super::text::Text;
 use super::values::{Archive, Values};
-use crate::facts;
 
 /// What to purge: a root table, who is eligible, when, how much.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -261,88 +261,6 @@ pub struct Fallback {
     /// How long after it; a default of `0d` turns this off, and rows without an expiry time stay.
     #[schemars(with = "Retention")]
     pub retention: Option<Spanned<Retention>>,
-}
-
-/// How much a run takes at once.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    expecting = "a table like `{ batch_families = 200 }`"
-)]
-pub struct Limits {
-    /// Families in one transaction, where they go as such.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::BATCH_FAMILIES.least, max = facts::BATCH_FAMILIES.greatest), extend("default" = facts::BATCH_FAMILIES.default))]
-    pub batch_families: Option<Spanned<i64>>,
-    /// Rows of one table in one transaction, of those that do not go by families. Left out: 5,000, and 20,000 in windows of
-    /// time on PostgreSQL.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::BATCH_ROWS.least, max = facts::BATCH_ROWS.greatest), example = &10_000)]
-    pub batch_rows: Option<Spanned<i64>>,
-    /// Families in one run.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::RUN_FAMILIES.least, max = facts::RUN_FAMILIES.greatest), extend("default" = facts::RUN_FAMILIES.default))]
-    pub run_families: Option<Spanned<i64>>,
-    /// Rows of one rule after which a run takes no further batch; left out: however many.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::RUN_ROWS.least, max = facts::RUN_ROWS.greatest), example = &1_000_000)]
-    pub run_rows: Option<Spanned<i64>>,
-    /// How long one run may take.
-    #[serde(default)]
-    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = duration::show(facts::TIME_BUDGET.default)))]
-    pub time_budget: Option<Text>,
-    /// How long a statement waits for a lock.
-    #[serde(default)]
-    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = duration::show(facts::LOCK_TIMEOUT.default)))]
-    pub lock_timeout: Option<Text>,
-    /// How often a batch that met a deadlock or a lock timeout is tried again before it is halved.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::RETRIES.least, max = facts::RETRIES.greatest), extend("default" = facts::RETRIES.default))]
-    pub retries: Option<Spanned<i64>>,
-    /// How long a batch should take: its size follows, up to `batch_families` or `batch_rows`. Left out: it does not.
-    #[serde(default)]
-    #[schemars(with = "String", regex(pattern = PATTERN), example = &"500ms")]
-    pub target_batch: Option<Text>,
-    /// Rows per second, on the average of a batch and the rest after it. Left out: as fast as it goes.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::RATE.least, max = facts::RATE.greatest), example = &20_000)]
-    pub rate: Option<Spanned<i64>>,
-    /// How long to rest after a batch, in percent of the time that it took.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::NICE.least, max = facts::NICE.greatest), extend("default" = facts::NICE.default), example = &100)]
-    pub nice: Option<Spanned<i64>>,
-    /// How far a replica may be behind before a batch waits for it. On MySQL and MariaDB by the spec's `heartbeat`.
-    #[serde(default)]
-    #[schemars(with = "String", regex(pattern = PATTERN), example = &"30s")]
-    pub max_replica_lag: Option<Text>,
-    /// The same in megabytes of WAL, of replicas and of replication slots, on PostgreSQL.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::MAX_REPLICA_WAL.least, max = facts::MAX_REPLICA_WAL.greatest), example = &512)]
-    pub max_replica_wal: Option<Spanned<i64>>,
-    /// How many other sessions may be active before a batch waits.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::MAX_ACTIVE_SESSIONS.least, max = facts::MAX_ACTIVE_SESSIONS.greatest), example = &40)]
-    pub max_active_sessions: Option<Spanned<i64>>,
-    /// How many transactions an old snapshot may keep from being cleaned up behind before a batch waits: the age of the
-    /// oldest one on PostgreSQL, the length of the history list on MySQL and MariaDB.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::MAX_OLD_SNAPSHOT.least, max = facts::MAX_OLD_SNAPSHOT.greatest), example = &1_000_000)]
-    pub max_old_snapshot: Option<Spanned<i64>>,
-    /// Raw SQL: a query of one value; while it is true, or a number above 0, a batch waits. It runs with the rights of the
-    /// owner role, and names tables with their schema.
-    #[serde(default)]
-    #[schemars(with = "String", example = &"SELECT EXISTS (SELECT 1 FROM ops.maintenance WHERE active)")]
-    pub wait_while_sql: Option<Text>,
-    /// How long scheduled runs pause at most after runs that found nothing left: 10 seconds after the first, twice as long
-    /// after each further one. Of several rules the shortest counts; `0s`: they do not pause.
-    #[serde(default)]
-    #[schemars(with = "String", regex(pattern = PATTERN), extend("default" = duration::show(facts::BACK_OFF_MAX.default)))]
-    pub back_off_max: Option<Text>,
-    /// How many scheduled runs in a row may end with an error before no further one starts. Of several rules the smallest
-    /// counts; 0: however many.
-    #[serde(default)]
-    #[schemars(with = "i64", range(min = facts::SUSPEND_AFTER.least, max = facts::SUSPEND_AFTER.greatest), extend("default" = facts::SUSPEND_AFTER.default))]
-    pub suspend_after: Option<Spanned<i64>>,
 }
 
 /// A file that a deleted row names.

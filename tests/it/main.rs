@@ -18,6 +18,7 @@ mod debris;
 mod demo;
 mod encodings;
 mod events;
+mod facts;
 mod generated;
 mod guard;
 mod harness;
@@ -80,6 +81,7 @@ harness::tests! {
         demo::tests,
         encodings::tests,
         events::tests,
+        facts::tests,
         generated::tests,
         guard::tests,
         held::tests,

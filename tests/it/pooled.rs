@@ -19,7 +19,10 @@ tests! {
 /// A database of a graph that no other test has.
 fn installation(flavour: Flavour, batch_families: i64) -> Installation {
     let mut graph: Graph = dolphinscheduler(Shared::Closed);
-    graph.rules[0].limits.batch_families = batch_families;
+    graph.rules[0]
+        .limits
+        .said
+        .insert("batch_families", batch_families);
     Installation::new(dialect_of(flavour), &graph)
 }
 

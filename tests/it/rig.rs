@@ -28,7 +28,7 @@ const ORIGIN: &str = "origin";
 /// The specification with batches that are small beside the history.
 pub(crate) fn graph() -> Graph {
     let mut graph = dolphinscheduler(Shared::Closed);
-    graph.rules[0].limits.batch_families = 200;
+    graph.rules[0].limits.said.insert("batch_families", 200);
     graph
 }
 

@@ -5,8 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use windrow::facts::REASONS;
-
 use crate::harness::tests;
 
 mod modules;
@@ -22,7 +20,6 @@ tests! {
         the_readme_names_only_targets_and_commands_that_exist,
         every_test_that_a_promise_names_exists,
         the_readme_shows_sql_that_is_generated,
-        the_readme_and_the_ledger_know_the_same_reasons,
         templates_are_ascii,
     ],
 }
@@ -395,41 +392,6 @@ fn the_readme_shows_sql_that_is_generated() {
     let text = fs::read_to_string(root().join(path)).expect("the file of the link");
     assert!(shown.contains("DELETE FROM "), "{shown}");
     assert!(text.contains(shown), "{path} has other SQL than the README");
-}
-
-/// The table of the README, and what the ledgers of both kernels take.
-fn the_readme_and_the_ledger_know_the_same_reasons() {
-    // The last is told of keys, and stands in no ledger.
-    let (_, families) = REASONS.split_last().expect("reasons");
-    let known: BTreeSet<&str> = families.iter().map(|reason| reason.name).collect();
-    let readme = fs::read_to_string(root().join("README.md")).expect("a README");
-    let (_, section) = readme
-        .split_once("### Why a family stays")
-        .expect("a section with the reasons");
-    let told: BTreeSet<&str> = section
-        .lines()
-        .skip_while(|line| !line.starts_with("|---"))
-        .skip(1)
-        .take_while(|line| line.starts_with('|'))
-        .filter_map(|line| line.split('`').nth(1))
-        .collect();
-    assert_eq!(told, known, "the README");
-    let mut ledgers = 0;
-    for path in templates() {
-        let text = fs::read_to_string(&path).expect("a text");
-        for line in text
-            .lines()
-            .filter(|line| line.contains("reason IN ('NON_FINAL_MEMBER'"))
-        {
-            let (_, list) = line.split_once(" IN (").expect("a list");
-            let (list, _) = list.split_once(')').expect("its end");
-            let words = list.split(',').map(|word| word.trim().trim_matches('\''));
-            let listed: BTreeSet<&str> = words.collect();
-            assert_eq!(listed, known, "{}", path.display());
-            ledgers += 1;
-        }
-    }
-    assert!(ledgers > 0, "no ledger says which reasons it takes");
 }
 
 /// A database of PostgreSQL in another encoding than UTF-8 takes only what it has a letter for.

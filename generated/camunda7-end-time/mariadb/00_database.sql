@@ -20,7 +20,7 @@ SET @windrow_statement = COALESCE(
                 SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
                 FROM information_schema.tables AS t
                 WHERE t.table_schema = 'windrow_camunda7_end_time'
-                  AND t.table_name IN ('control', 'spec', 'known_routine', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_pass', 'run_sweep', 'run_failure', 'run_stamp', 'run_backlog', 'run_claim', 'kept_run', 'tally', 'unfinished', 'artifact', 'rule', 'rule_table', 'rule_limit', 'known_table', 'known_column', 'known_key', 'known_index', 'known_window', 'known_job', 'known_trigger', 'setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND t.table_name IN ('control', 'spec', 'known_routine', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_pass', 'run_sweep', 'run_failure', 'run_stamp', 'run_backlog', 'run_claim', 'kept_run', 'tally', 'unfinished', 'artifact', 'rule', 'rule_table', 'rule_limit', 'known_table', 'known_column', 'known_key', 'known_index', 'known_window', 'known_job', 'known_trigger', 'setting', 'known_setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
                   AND NOT EXISTS (
                       SELECT 1
                       FROM information_schema.tables AS c

@@ -1,10 +1,13 @@
 //! Rules: a root table, who is eligible, when, how much at once.
 
+use std::collections::BTreeMap;
+
 use super::retention::{Definition, Retention, Source};
 use super::strategy::{Single, Stamp, Timed};
 use super::table::{Edge, Table, TableId, With};
 use crate::column::{Column, Condition};
 use crate::dialect::Dialect;
+use crate::facts::{BATCH_ROWS, Setting};
 
 /// What to purge: a root table, who is eligible, when, how much.
 #[derive(Clone, Debug)]
@@ -131,7 +134,8 @@ impl Rule {
             (Dialect::Postgres, Strategy::Timed(_)) => 20_000,
             _ => 5_000,
         };
-        self.limits.batch_rows.unwrap_or(otherwise)
+        let said = self.limits.said.get(BATCH_ROWS.name).copied();
+        said.unwrap_or(otherwise)
     }
 
     fn links(&self, table: TableId, one: &Edge, other: &Edge) -> bool {
@@ -204,42 +208,20 @@ impl Newest {
 }
 
 /// Defaults of the rule's settings; a row of the `setting` table overrides each.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// Families in one transaction, where they go as such.
-    pub batch_families: i64,
-    /// Rows of one table in one transaction, of those that do not go by families; see [`Rule::batch_rows`].
-    pub batch_rows: Option<i64>,
-    /// Families in one run.
-    pub run_families: i64,
-    /// Rows after which a run takes no further batch; 0: however many.
-    pub run_rows: i64,
-    /// Seconds that one run may take.
-    pub time_budget: i64,
-    /// Milliseconds that a statement waits for a lock.
-    pub lock_timeout: i64,
-    /// How often a batch that met a deadlock or a lock timeout is tried again before it is halved.
-    pub retries: i64,
-    /// Milliseconds that a batch should take; 0: its size does not follow.
-    pub target_batch: i64,
-    /// Rows per second; 0: as many as it can.
-    pub rate: i64,
-    /// Rest after a batch, in percent of its time.
-    pub nice: i64,
-    /// Seconds that a replica may be behind; 0: however many, as with the following.
-    pub max_replica_lag: i64,
-    /// Megabytes of WAL that a replica or a replication slot may be behind.
-    pub max_replica_wal: i64,
-    /// Other sessions that may be active.
-    pub max_active_sessions: i64,
-    /// Transactions that an old snapshot may keep from being cleaned up behind.
-    pub max_old_snapshot: i64,
+    /// What the spec says, by the name of the setting and in its unit.
+    pub said: BTreeMap<&'static str, i64>,
     /// A query of one value, without a semicolon; a batch waits while it is true or above 0.
     pub wait_while_sql: Option<String>,
-    /// Seconds that scheduled runs pause for at most after runs that found nothing left; 0: not at all.
-    pub back_off_max: i64,
-    /// Scheduled runs in a row that may end with an error; 0: however many.
-    pub suspend_after: i64,
+}
+
+impl Limits {
+    /// What holds where nobody has set anything else.
+    pub fn of(&self, setting: Setting) -> i64 {
+        let said = self.said.get(setting.name).copied();
+        said.unwrap_or(setting.default)
+    }
 }
 
 /// A file that a deleted row names, to be removed by `windrow artifacts`.

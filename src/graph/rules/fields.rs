@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::facts::{BATCH_FAMILIES, BATCH_ROWS, Setting};
 use crate::graph::written::by_family;
 use crate::spec::{self, Strategy, Text};
 
@@ -16,14 +17,15 @@ pub(super) fn refuse_in_end_time(rule: &spec::Rule, diagnostics: &mut Vec<Diagno
     found.extend(rule.references.first().map(|it| ("references", it.span())));
     found.extend(rule.unit.as_ref().map(|it| ("unit", it.span())));
     found.extend(rule.stamp.as_ref().map(|it| ("stamp", it.span())));
-    found.extend(
-        rule.limits
-            .batch_rows
-            .as_ref()
-            .map(|it| ("batch_rows", it.span())),
-    );
+    found.extend(count(rule, BATCH_ROWS));
     found.extend(own_fields(rule));
     refuse(&found, Strategy::EndTime, diagnostics);
+}
+
+/// A limit that a rule says, and where.
+fn count(rule: &spec::Rule, setting: Setting) -> Option<(&'static str, Span)> {
+    let said = rule.limits.counts.get(setting.name)?;
+    Some((setting.name, said.span()))
 }
 
 pub(super) fn refuse(
@@ -109,12 +111,7 @@ pub(super) fn fields_of_families(rule: &spec::Rule) -> Vec<(&'static str, Span)>
             .first()
             .map(|it| ("artifacts", it.path.span())),
     );
-    found.extend(
-        rule.limits
-            .batch_families
-            .as_ref()
-            .map(|it| ("batch_families", it.span())),
-    );
+    found.extend(count(rule, BATCH_FAMILIES));
     for retention in [
         rule.retention.as_ref(),
         rule.fallback

@@ -140,7 +140,7 @@ fn shared(dialect: Dialect) -> &'static Server {
 /// The specification with batches that are small beside the history.
 fn graph(dialect: Dialect, number: usize) -> Graph {
     let mut graph = dolphinscheduler(Shared::Closed);
-    graph.rules[0].limits.batch_families = 200;
+    graph.rules[0].limits.said.insert("batch_families", 200);
     numbered(graph, dialect, number)
 }
 

@@ -224,8 +224,7 @@ CREATE TABLE IF NOT EXISTS run_skip (
     run_id      bigint      NOT NULL,
     rule        varchar(64) NOT NULL,
     reason      varchar(30) NOT NULL CHECK (reason IN (
-        'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER',
-        'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'
+        --+ reasons.sql
     )),
     families    bigint      NOT NULL,
     sample_keys json        NOT NULL,
@@ -376,8 +375,8 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         control, spec, known_routine, latch, policy, hold, run_window, run, run_rule, run_table, run_skip, run_pass, run_sweep,
         run_failure, run_backlog, run_stamp, run_claim, sweep, tally, unfinished, artifact, rule, rule_table, rule_limit,
-        known_table, known_column, known_key, known_index, known_window, known_job, known_trigger, setting, setting_log, settings,
-        rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog, run_count, metrics, unarchived,
+        known_table, known_column, known_key, known_index, known_window, known_job, known_trigger, known_setting, setting, setting_log,
+        settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog, run_count, metrics, unarchived,
         kept_run;
     CALL drop_shadows_of_tables();
 END;

@@ -10,58 +10,53 @@ CREATE TABLE IF NOT EXISTS setting (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting().';
 
+-- known_setting: every setting, and what a value may be.
+--# create table known_setting
+CREATE TABLE IF NOT EXISTS known_setting (
+    position       int          NOT NULL,
+    name           varchar(64)  NOT NULL PRIMARY KEY,
+    unit           varchar(20)  NOT NULL,
+    least_value    bigint       NOT NULL,
+    greatest_value bigint       NOT NULL,
+    takes          varchar(100) NOT NULL,
+    postgres_alone boolean      NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Every setting: what it counts, and what a value may be, in words as well. Written by an installation.';
+--# forget known_setting
+DELETE FROM known_setting WHERE name > '';
+--# fill known_setting
+INSERT INTO known_setting (position, name, unit, least_value, greatest_value, takes, postgres_alone)
+VALUES
+    --+ settings.sql
+;
+--# forget settings of PostgreSQL
+DELETE FROM known_setting WHERE postgres_alone;
+
 -- What a value may be stands in the name of a constraint, which is all that the error of a write by hand shows. Earlier
 -- constraints are replaced.
 --# set group_concat_max_len
 SET SESSION group_concat_max_len = 65536;
 --# prepare constraints of setting
-SET @windrow_statement = CONCAT(
-    'ALTER TABLE setting ',
-    (
-        SELECT COALESCE(GROUP_CONCAT(CONCAT('DROP CONSTRAINT `', c.constraint_name, '`, ') SEPARATOR ''), '')
-        FROM information_schema.table_constraints AS c
-        WHERE c.constraint_schema = DATABASE()
-          AND c.table_name = 'setting'
-          AND c.constraint_type = 'CHECK'
-    ),
-    'ADD CONSTRAINT `batch_families takes 1 to 5000 families` CHECK (name <> ''batch_families'' OR value BETWEEN 1 AND 5000), ',
-    'ADD CONSTRAINT `batch_rows takes 1 to 100000 rows` CHECK (name <> ''batch_rows'' OR value BETWEEN 1 AND 100000), ',
-    'ADD CONSTRAINT `run_families takes 1 or more families` CHECK (name <> ''run_families'' OR value BETWEEN 1 AND 999999999999999999), ',
-    'ADD CONSTRAINT `run_rows takes 0 (off) or more rows` CHECK (name <> ''run_rows'' OR value BETWEEN 0 AND 999999999999999999), ',
-    'ADD CONSTRAINT `time_budget takes 1 to 86400 seconds` CHECK (name <> ''time_budget'' OR value BETWEEN 1 AND 86400), ',
-    'ADD CONSTRAINT `lock_timeout takes 1 to 60000 milliseconds` CHECK (name <> ''lock_timeout'' OR value BETWEEN 1 AND 60000), ',
-    'ADD CONSTRAINT `retries takes 0 to 100 times` CHECK (name <> ''retries'' OR value BETWEEN 0 AND 100), ',
-    'ADD CONSTRAINT `target_batch takes 0 (off) to 600000 milliseconds` CHECK (name <> ''target_batch'' OR value BETWEEN 0 AND 600000), ',
-    'ADD CONSTRAINT `rate takes 0 (off) to 1000000000 rows per second` CHECK (name <> ''rate'' OR value BETWEEN 0 AND 1000000000), ',
-    'ADD CONSTRAINT `nice takes 0 (off) to 10000 percent` CHECK (name <> ''nice'' OR value BETWEEN 0 AND 10000), ',
-    'ADD CONSTRAINT `back_off_max takes 0 (off) to 604800 seconds` CHECK (name <> ''back_off_max'' OR value BETWEEN 0 AND 604800), ',
-    'ADD CONSTRAINT `suspend_after takes 0 (off) to 100 failed runs` CHECK (name <> ''suspend_after'' OR value BETWEEN 0 AND 100), ',
-    'ADD CONSTRAINT `max_replica_lag takes 0 (off) to 1000000 seconds` CHECK (name <> ''max_replica_lag'' OR value BETWEEN 0 AND 1000000), ',
-    'ADD CONSTRAINT `max_active_sessions takes 0 (off) to 1000000 sessions` CHECK (name <> ''max_active_sessions'' OR value BETWEEN 0 AND 1000000), ',
-    'ADD CONSTRAINT `max_old_snapshot takes 0 (off) to 1000000000 transactions` CHECK (name <> ''max_old_snapshot'' OR value BETWEEN 0 AND 1000000000), ',
-    'ADD CONSTRAINT `fallback_retention takes 0 to 31557600000 seconds` CHECK (name <> ''fallback_retention'' OR value BETWEEN 0 AND 31557600000), ',
-    'ADD CONSTRAINT `ledger_days takes 1 to 36500 days` CHECK (name <> ''ledger_days'' OR value BETWEEN 1 AND 36500), ',
-    'ADD CONSTRAINT `archive_days takes 0 (off) to 36500 days` CHECK (name <> ''archive_days'' OR value BETWEEN 0 AND 36500), ',
-    'ADD CONSTRAINT `there is no such setting` CHECK (name IN (',
-    '''batch_families''',
-    ', ''batch_rows''',
-    ', ''run_families''',
-    ', ''run_rows''',
-    ', ''time_budget''',
-    ', ''lock_timeout''',
-    ', ''retries''',
-    ', ''target_batch''',
-    ', ''rate''',
-    ', ''nice''',
-    ', ''back_off_max''',
-    ', ''suspend_after''',
-    ', ''max_replica_lag''',
-    ', ''max_active_sessions''',
-    ', ''max_old_snapshot''',
-    ', ''fallback_retention''',
-    ', ''ledger_days''',
-    ', ''archive_days''',
-    '))'
+SET @windrow_statement = (
+    SELECT CONCAT(
+        'ALTER TABLE setting ',
+        (
+            SELECT COALESCE(GROUP_CONCAT(CONCAT('DROP CONSTRAINT `', c.constraint_name, '`, ') SEPARATOR ''), '')
+            FROM information_schema.table_constraints AS c
+            WHERE c.constraint_schema = DATABASE()
+              AND c.table_name = 'setting'
+              AND c.constraint_type = 'CHECK'
+        ),
+        GROUP_CONCAT(
+            'ADD CONSTRAINT `', k.name, ' takes ', k.takes, '` CHECK (name <> ''', k.name,
+            ''' OR value BETWEEN ', k.least_value, ' AND ', k.greatest_value, '), '
+            ORDER BY k.position SEPARATOR ''
+        ),
+        'ADD CONSTRAINT `there is no such setting` CHECK (name IN (',
+        GROUP_CONCAT('''', k.name, '''' ORDER BY k.position SEPARATOR ', '),
+        '))'
+    )
+    FROM known_setting AS k
 );
 --# parse constraints of setting
 PREPARE windrow_statement FROM @windrow_statement;
@@ -90,28 +85,9 @@ CREATE OR REPLACE SQL SECURITY INVOKER VIEW settings (
     position, rule, name, value, unit, spec_value, least_value, greatest_value, takes, changed_by, changed_at
 ) AS
 SELECT
-    r.position * 100 + k.position, r.rule, l.name, COALESCE(s.value, l.value), k.unit, l.value, k.least_value, k.greatest_value, k.takes,
-    s.changed_by, s.changed_at
-FROM (
-    SELECT 1 AS position, 'batch_families' AS name, 'families' AS unit, 1 AS least_value, 5000 AS greatest_value, '1 to 5000 families' AS takes UNION ALL
-    SELECT 2 AS position, 'batch_rows' AS name, 'rows' AS unit, 1 AS least_value, 100000 AS greatest_value, '1 to 100000 rows' AS takes UNION ALL
-    SELECT 3 AS position, 'run_families' AS name, 'families' AS unit, 1 AS least_value, 999999999999999999 AS greatest_value, '1 or more families' AS takes UNION ALL
-    SELECT 4 AS position, 'run_rows' AS name, 'rows' AS unit, 0 AS least_value, 999999999999999999 AS greatest_value, '0 (off) or more rows' AS takes UNION ALL
-    SELECT 5 AS position, 'time_budget' AS name, 'seconds' AS unit, 1 AS least_value, 86400 AS greatest_value, '1 to 86400 seconds' AS takes UNION ALL
-    SELECT 6 AS position, 'lock_timeout' AS name, 'milliseconds' AS unit, 1 AS least_value, 60000 AS greatest_value, '1 to 60000 milliseconds' AS takes UNION ALL
-    SELECT 7 AS position, 'retries' AS name, 'times' AS unit, 0 AS least_value, 100 AS greatest_value, '0 to 100 times' AS takes UNION ALL
-    SELECT 8 AS position, 'target_batch' AS name, 'milliseconds' AS unit, 0 AS least_value, 600000 AS greatest_value, '0 (off) to 600000 milliseconds' AS takes UNION ALL
-    SELECT 9 AS position, 'rate' AS name, 'rows per second' AS unit, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 rows per second' AS takes UNION ALL
-    SELECT 10 AS position, 'nice' AS name, 'percent' AS unit, 0 AS least_value, 10000 AS greatest_value, '0 (off) to 10000 percent' AS takes UNION ALL
-    SELECT 11 AS position, 'back_off_max' AS name, 'seconds' AS unit, 0 AS least_value, 604800 AS greatest_value, '0 (off) to 604800 seconds' AS takes UNION ALL
-    SELECT 12 AS position, 'suspend_after' AS name, 'failed runs' AS unit, 0 AS least_value, 100 AS greatest_value, '0 (off) to 100 failed runs' AS takes UNION ALL
-    SELECT 13 AS position, 'max_replica_lag' AS name, 'seconds' AS unit, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 seconds' AS takes UNION ALL
-    SELECT 14 AS position, 'max_active_sessions' AS name, 'sessions' AS unit, 0 AS least_value, 1000000 AS greatest_value, '0 (off) to 1000000 sessions' AS takes UNION ALL
-    SELECT 15 AS position, 'max_old_snapshot' AS name, 'transactions' AS unit, 0 AS least_value, 1000000000 AS greatest_value, '0 (off) to 1000000000 transactions' AS takes UNION ALL
-    SELECT 16 AS position, 'fallback_retention' AS name, 'seconds' AS unit, 0 AS least_value, 31557600000 AS greatest_value, '0 to 31557600000 seconds' AS takes UNION ALL
-    SELECT 17 AS position, 'ledger_days' AS name, 'days' AS unit, 1 AS least_value, 36500 AS greatest_value, '1 to 36500 days' AS takes UNION ALL
-    SELECT 18 AS position, 'archive_days' AS name, 'days' AS unit, 0 AS least_value, 36500 AS greatest_value, '0 (off) to 36500 days' AS takes
-) AS k
+    r.position * 100 + k.position, r.rule, l.name, COALESCE(s.value, l.value), k.unit, l.value, k.least_value, k.greatest_value,
+    k.takes, s.changed_by, s.changed_at
+FROM known_setting AS k
 JOIN rule_limit AS l ON l.name = k.name
 JOIN rule AS r ON r.rule = l.rule
 LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name;

@@ -437,7 +437,9 @@ CREATE TABLE IF NOT EXISTS run_skip (
 --# create constraint run_skip_reason_check
 ALTER TABLE run_skip
     DROP CONSTRAINT IF EXISTS run_skip_reason_check,
-    ADD CONSTRAINT run_skip_reason_check CHECK (reason IN ('NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'UNDATED_MEMBER', 'HELD', 'SHARED_MEMBER', 'REFERENCED', 'LOCKED', 'FAILED', 'POLICY_DISABLED'));
+    ADD CONSTRAINT run_skip_reason_check CHECK (reason IN (
+        --+ reasons.sql
+    ));
 --# comment on table run_skip
 COMMENT ON TABLE run_skip IS
     'Families that a run passed over, by reason, with the keys of the first ten.';

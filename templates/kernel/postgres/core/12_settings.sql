@@ -32,36 +32,11 @@ COMMENT ON TABLE setting_log IS
 CREATE OR REPLACE VIEW settings AS
 SELECT
     r.position * 100 + k.position AS position, r.rule, l.name, coalesce(s.value, l.value) AS value, k.unit, l.value AS spec_value,
-    k.least_value::bigint, k.greatest_value::bigint,
-    CASE
-        WHEN k.is_limit AND k.greatest_value = 999999999999999999 THEN format('0 (off) or more %s', k.unit)
-        WHEN k.is_limit THEN format('0 (off) to %s %s', k.greatest_value, k.unit)
-        WHEN k.greatest_value = 999999999999999999 THEN format('%s or more %s', k.least_value, k.unit)
-        ELSE format('%s to %s %s', k.least_value, k.greatest_value, k.unit)
-    END AS takes,
-    s.changed_by, s.changed_at
+    k.least_value::bigint, k.greatest_value::bigint, k.takes, s.changed_by, s.changed_at
 FROM (
     VALUES
-        (1, 'batch_families', 'families', 1, 5000, false),
-        (2, 'batch_rows', 'rows', 1, 100000, false),
-        (3, 'run_families', 'families', 1, 999999999999999999, false),
-        (4, 'run_rows', 'rows', 0, 999999999999999999, true),
-        (5, 'time_budget', 'seconds', 1, 86400, false),
-        (6, 'lock_timeout', 'milliseconds', 1, 60000, false),
-        (7, 'retries', 'times', 0, 100, false),
-        (8, 'target_batch', 'milliseconds', 0, 600000, true),
-        (9, 'rate', 'rows per second', 0, 1000000000, true),
-        (10, 'nice', 'percent', 0, 10000, true),
-        (11, 'back_off_max', 'seconds', 0, 604800, true),
-        (12, 'suspend_after', 'failed runs', 0, 100, true),
-        (13, 'max_replica_lag', 'seconds', 0, 1000000, true),
-        (14, 'max_replica_wal', 'megabytes', 0, 1000000000, true),
-        (15, 'max_active_sessions', 'sessions', 0, 1000000, true),
-        (16, 'max_old_snapshot', 'transactions', 0, 1000000000, true),
-        (17, 'fallback_retention', 'seconds', 0, 31557600000, false),
-        (18, 'ledger_days', 'days', 1, 36500, false),
-        (19, 'archive_days', 'days', 0, 36500, true)
-) AS k(position, name, unit, least_value, greatest_value, is_limit)
+        --+ settings.sql
+) AS k(position, name, unit, least_value, greatest_value, takes, postgres_alone)
 JOIN rule_limit AS l ON l.name = k.name
 JOIN rule AS r ON r.rule = l.rule
 LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name;

@@ -1,0 +1,243 @@
+//! The settings: the limits of a rule, and what else an operator may set while runs go on. The spec's ranges, its JSON Schema,
+//! the rows of the kernel (`templates/kernel/parts/settings.sql`) and the table in `docs/pace.md` come from here.
+
+/// Where a range has no end.
+pub const NO_END: i64 = 999_999_999_999_999_999;
+
+/// A setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// As specs, routines and documents call it.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: &'static str,
+    /// The least that it may be set to.
+    pub least: i64,
+    /// The most: [`NO_END`] where there is no end.
+    pub greatest: i64,
+    /// Whether 0 turns off what it is for.
+    pub off: bool,
+    /// What holds where the spec does not say.
+    pub default: i64,
+    /// The same in words, where it depends on more.
+    pub depends: Option<&'static str>,
+    /// What a spec may say among the `limits` of a rule; nothing: it is no such limit.
+    pub limit: Option<Limit>,
+    /// A value that the JSON Schema shows.
+    pub example: Option<i64>,
+    /// Whether PostgreSQL alone has it.
+    pub postgres_alone: bool,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// How a spec says a limit. Its writer may go further than an operator: lint rules warn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// A number.
+    Count {
+        /// The least.
+        least: i64,
+        /// The most.
+        greatest: i64,
+    },
+    /// A duration.
+    Span {
+        /// The least, in the unit of the setting.
+        least: i64,
+    },
+}
+
+impl Setting {
+    const fn new(name: &'static str, unit: &'static str, least: i64, greatest: i64) -> Setting {
+        Setting {
+            name,
+            unit,
+            least,
+            greatest,
+            off: false,
+            default: 0,
+            depends: None,
+            limit: None,
+            example: None,
+            postgres_alone: false,
+            meaning: "",
+        }
+    }
+
+    const fn or_off(self) -> Setting {
+        Setting { off: true, ..self }
+    }
+
+    const fn default(self, default: i64) -> Setting {
+        Setting { default, ..self }
+    }
+
+    const fn count(self, least: i64, greatest: i64) -> Setting {
+        let limit = Some(Limit::Count { least, greatest });
+        Setting { limit, ..self }
+    }
+
+    const fn span(self, least: i64) -> Setting {
+        let limit = Some(Limit::Span { least });
+        Setting { limit, ..self }
+    }
+
+    const fn example(self, example: i64) -> Setting {
+        Setting {
+            example: Some(example),
+            ..self
+        }
+    }
+
+    const fn means(self, meaning: &'static str) -> Setting {
+        Setting { meaning, ..self }
+    }
+
+    /// Milliseconds in its unit, of a duration.
+    pub fn milliseconds(&self) -> i64 {
+        if self.unit == "seconds" { 1_000 } else { 1 }
+    }
+
+    /// What it may be set to, in words.
+    pub fn takes(&self) -> String {
+        let Setting { unit, .. } = self;
+        let least = match self.off {
+            true => "0 (off)".to_owned(),
+            false => self.least.to_string(),
+        };
+        match self.greatest {
+            NO_END => format!("{least} or more {unit}"),
+            greatest => format!("{least} to {greatest} {unit}"),
+        }
+    }
+}
+
+/// Families in one transaction.
+pub const BATCH_FAMILIES: Setting = Setting::new("batch_families", "families", 1, 5_000)
+    .default(200)
+    .count(1, 100_000)
+    .means("families in one transaction, at most, where they go as such");
+/// Rows of one table in one transaction.
+pub const BATCH_ROWS: Setting = Setting {
+    depends: Some("5,000; 20,000 in windows of time on PostgreSQL"),
+    ..Setting::new("batch_rows", "rows", 1, 100_000)
+        .count(1, 100_000)
+        .example(10_000)
+        .means("rows of one table in one transaction, at most, where rows do not go by families")
+};
+/// How long a statement waits for a lock.
+pub const LOCK_TIMEOUT: Setting = Setting::new("lock_timeout", "milliseconds", 1, 60_000)
+    .default(100)
+    .span(1)
+    .means("how long a statement waits for a lock (MySQL and MariaDB: whole seconds)");
+/// How far a replica may be behind.
+pub const MAX_REPLICA_LAG: Setting = Setting::new("max_replica_lag", "seconds", 0, 1_000_000)
+    .or_off()
+    .span(1)
+    .example(30)
+    .means("how far a replica may be behind before a batch waits for it (MySQL and MariaDB: by the spec's `heartbeat`)");
+/// The same in megabytes of WAL.
+pub const MAX_REPLICA_WAL: Setting = Setting {
+    postgres_alone: true,
+    ..Setting::new("max_replica_wal", "megabytes", 0, 1_000_000_000)
+        .or_off()
+        .count(1, 1_000_000_000)
+        .example(512)
+        .means(
+            "the same in megabytes of WAL, of replicas and of replication slots; PostgreSQL only",
+        )
+};
+/// Other sessions that may be active.
+pub const MAX_ACTIVE_SESSIONS: Setting =
+    Setting::new("max_active_sessions", "sessions", 0, 1_000_000)
+        .or_off()
+        .count(1, 1_000_000)
+        .example(40)
+        .means("how many other sessions may be active before a batch waits");
+/// Transactions that an old snapshot may keep from being cleaned up behind.
+pub const MAX_OLD_SNAPSHOT: Setting = Setting::new("max_old_snapshot", "transactions", 0, 1_000_000_000)
+    .or_off()
+    .count(1, 1_000_000_000)
+    .example(1_000_000)
+    .means("how many transactions an old snapshot may keep from being cleaned up behind before a batch waits: the age of the oldest one (PostgreSQL), the length of the history list (MySQL, MariaDB)");
+/// What holds for rows without a time of their own.
+pub const FALLBACK_RETENTION: Setting = Setting {
+    depends: Some("the fallback's retention"),
+    ..Setting::new("fallback_retention", "seconds", 0, 31_557_600_000)
+        .means("how long rows of an `expiry` rule with a `fallback` are kept that have no expiry time of their own; 0: for ever")
+};
+/// Days that the ledger remembers.
+pub const LEDGER_DAYS: Setting = Setting::new("ledger_days", "days", 1, 36_500)
+    .default(400)
+    .means("how long the ledger and the log of the settings remember; a setting only, the first rule's. On PostgreSQL an operator cannot set it below 400. On all servers its own changes stay in `setting_log` for good");
+/// Days after which archived rows go.
+pub const ARCHIVE_DAYS: Setting = Setting {
+    depends: Some("off: for ever"),
+    ..Setting::new("archive_days", "days", 0, 36_500)
+        .or_off()
+        .means("how long [the archive](archive.md) keeps the rows of a run; in the spec beside `name`, as a setting of the first rule that archives")
+};
+
+/// Every setting, in the order in which lists show them.
+pub const SETTINGS: [Setting; 19] = [
+    BATCH_FAMILIES,
+    BATCH_ROWS,
+    Setting::new("run_families", "families", 1, NO_END)
+        .default(10_000)
+        .count(1, 1_000_000_000)
+        .means("families of the rule in one run"),
+    Setting::new("run_rows", "rows", 0, NO_END)
+        .or_off()
+        .count(1, 1_000_000_000_000)
+        .example(1_000_000)
+        .means("rows of the rule after which a run takes no further batch; the last one may exceed it"),
+    Setting::new("time_budget", "seconds", 1, 86_400)
+        .default(1_800)
+        .span(1)
+        .means("how long a run may take; the first rule's counts. The procedure looks at it before every batch: no server ends a procedure by its own time limits"),
+    LOCK_TIMEOUT,
+    Setting::new("retries", "times", 0, 100)
+        .default(3)
+        .count(0, 100)
+        .means("how often a batch that met a lock is tried again before it is halved"),
+    Setting::new("target_batch", "milliseconds", 0, 600_000)
+        .or_off()
+        .span(1)
+        .example(500)
+        .means("how long a batch should take: its size follows, up to `batch_families` or `batch_rows`"),
+    Setting::new("rate", "rows per second", 0, 1_000_000_000)
+        .or_off()
+        .count(1, 1_000_000_000)
+        .example(20_000)
+        .means("rows per second, on the average of a batch and the rest after it"),
+    Setting::new("nice", "percent", 0, 10_000)
+        .or_off()
+        .count(0, 10_000)
+        .example(100)
+        .means("how long to rest after a batch, in percent of the time that it took"),
+    Setting::new("back_off_max", "seconds", 0, 604_800)
+        .or_off()
+        .default(1_800)
+        .span(0)
+        .means("how long scheduled runs pause at most after runs that found nothing left: 10 seconds after the first, twice as long after each further one; of several rules the shortest counts"),
+    Setting::new("suspend_after", "failed runs", 0, 100)
+        .or_off()
+        .default(5)
+        .count(0, 100)
+        .means("how many scheduled runs in a row may end with an error before no further one starts; of several rules the smallest counts"),
+    MAX_REPLICA_LAG,
+    MAX_REPLICA_WAL,
+    MAX_ACTIVE_SESSIONS,
+    MAX_OLD_SNAPSHOT,
+    FALLBACK_RETENTION,
+    LEDGER_DAYS,
+    ARCHIVE_DAYS,
+];
+
+/// The setting that a spec may say among the `limits` of a rule by this name.
+pub fn limit(name: &str) -> Option<&'static Setting> {
+    SETTINGS
+        .iter()
+        .find(|setting| setting.name == name && setting.limit.is_some())
+}

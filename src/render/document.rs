@@ -8,7 +8,7 @@ use serde_json::ser::Formatter;
 
 use super::indexes::index_statements;
 use super::jobs::Job;
-use super::names::{control_name, least_key, lock_class, role_name};
+use super::names::{control_name, fixed_offset, least_key, lock_class, role_name};
 use super::registry;
 use super::rule_view::{batch_setting, by_end, nested, time_name};
 use super::single::SingleView;
@@ -171,6 +171,9 @@ struct RuleDocument<'a> {
     wait_while_sql: Option<&'a str>,
     /// What the spec says of each setting, by name.
     limits: BTreeMap<&'static str, i64>,
+    /// Seconds by which that zone is ahead of UTC, for MySQL and MariaDB, where these know it without tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<i32>,
     /// What one transaction of a rule by time takes.
     #[serde(skip_serializing_if = "Option::is_none")]
     unit: Option<&'static str>,
@@ -461,6 +464,9 @@ pub(super) fn of_rule(
         divided: rule.is_divided(),
         wait_while_sql: rule.limits.wait_while_sql.as_deref(),
         limits: settings::limits(rule, graph, dialect),
+        offset: fixed_offset(&graph.time_zone)
+            .filter(|it| *it != 0 && timed.is_some() && !postgres)
+            .filter(|_| time_kind != graph::Kind::Timestamptz),
         unit: rule.timed.as_ref().map(|timed| match timed.unit {
             Unit::Family => "family",
             Unit::Window => "window",

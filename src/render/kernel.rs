@@ -4,10 +4,10 @@
 use super::document::quoted;
 use super::names::sha256;
 use super::rule_view::by_end;
-use super::{sql, stamp};
+use super::{sql, stamp, timed};
 use crate::bundle::File;
 use crate::dialect::Dialect;
-use crate::graph::Graph;
+use crate::graph::{Graph, Rule};
 
 /// A text below `templates/kernel/`, by its path there.
 macro_rules! text {
@@ -256,9 +256,14 @@ const STAMP: &[KernelFile] = &[
 
 /// Those that an installation needs.
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
-    let innodb: [(bool, &[KernelFile]); 3] = [
+    let plain = |rule: &Rule| {
+        let timed = rule.timed.as_ref();
+        timed.is_some_and(|timed| timed::is_plain(graph, rule, timed))
+    };
+    let innodb: [(bool, &[KernelFile]); 4] = [
         (true, innodb::CORE),
         (graph.rules.iter().any(by_end), innodb::END_TIME),
+        (graph.rules.iter().any(plain), innodb::TIMED),
         (graph.workers > 1, innodb::WORKERS),
     ];
     let postgres: [(bool, &[KernelFile]); 6] = [
@@ -482,6 +487,7 @@ mod tests {
             STAMP,
             innodb::CORE,
             innodb::END_TIME,
+            innodb::TIMED,
             innodb::WORKERS,
         ]
         .concat();

@@ -137,6 +137,11 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "30_plain.sql",
+        include_str!("../../templates/mysql/30_plain.sql"),
+    ),
+    (
+        "mysql",
         "30_removal_time.sql",
         include_str!("../../templates/mysql/30_removal_time.sql"),
     ),

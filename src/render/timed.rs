@@ -210,7 +210,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         found
     };
     TimedView {
-        plain: dialect == Dialect::Postgres && is_plain(graph, rule, timed),
+        plain: is_plain(graph, rule, timed),
         in_zone: match rule.end_time.kind {
             Kind::Timestamptz => String::new(),
             _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),

@@ -1292,8 +1292,27 @@ BEGIN
 END
 {%- endmacro orphan_guard %}
 
-{#- What the kernel asks a rule besides: the row that a key names, how much is due, and how that lies along time. -#}
-{% macro verbs(control, rule, by_calendar) -%}
+{#- The rows t that a plain rule deletes: those that are named, and those of a window that stay for no reason. -#}
+{% macro plain_target(rule) -%}
+FROM work_target AS c
+        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+{%- for condition in rule.timed.conditions_of_root %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %}
+{%- endmacro plain_target %}
+
+{% macro plain_window(rule) -%}
+FROM work_due AS w
+        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.end_time }} = w.due
+        LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
+        WHERE k1.id IS NULL
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+{%- endmacro plain_window %}
+
+{#- What the kernel asks every rule: the row that a key names. -#}
+{% macro row(control, rule) -%}
 -- {{ rule.name }}_row: the row that a key names, in whatever spelling its column reads.
 --# create procedure {{ control }}.{{ rule.name }}_row
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
@@ -1371,6 +1390,11 @@ BEGIN
     END IF;
     DROP TEMPORARY TABLE {{ control }}.work_hold;
 END;
+{%- endmacro row %}
+
+{#- What the kernel asks a rule besides: that, how much is due, and how that lies along time. -#}
+{% macro verbs(control, rule, by_calendar) -%}
+{{ self::row(control=control, rule=rule) }}
 
 -- {{ rule.name }}_due: how much is due now, counted up to a limit.
 --# create procedure {{ control }}.{{ rule.name }}_due

@@ -8,147 +8,25 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- import_error_open: the work tables that live as long as a run, or a preview.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_open;
+-- import_error_types: the type of keys, for the work tables of the kernel.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_open()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: what a preview skipped, what killed runs left. [body 134ccad09b93]'
+COMMENT 'Makes work_type, whose id has the type and the collation of import_error.id. [body db7e2b3fc246]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_torn;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done, and the families that killed purges named.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_airflow_3.unfinished AS u WHERE u.rule = 'import_error';
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_torn (
-        id int NOT NULL,
-        run_id bigint NOT NULL DEFAULT 0,
-        KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`import_error` AS i LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_torn (run_id, id)
-    SELECT u.run_id, l.id
-    FROM windrow_airflow_3.unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
-    WHERE u.rule = 'import_error';
+    CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
+    SELECT t.`id` AS id FROM `airflow`.`import_error` AS t LIMIT 0;
 END$$
 DELIMITER ;
 
--- import_error_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of import_error.id. [body 51d6e5aad3e9]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_due, windrow_airflow_3.work_root, windrow_airflow_3.work_locked, windrow_airflow_3.work_tied, windrow_airflow_3.work_target, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_keep;
-    -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
-    -- better than to read the table from end to end, and nothing but these rows is locked.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_due (
-        position integer NOT NULL,
-        due datetime(6) NOT NULL,
-        PRIMARY KEY (position, due)
-    ) ENGINE = InnoDB;
-    -- The rows of import_error in the window, with their family and what speaks against it.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_root (
-        id int NOT NULL,
-        family int NOT NULL,
-        fault integer NOT NULL DEFAULT 9,
-        PRIMARY KEY (id),
-        KEY (family)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`id` AS family FROM `airflow`.`import_error` AS i LIMIT 0;
-    -- Those that another session holds.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
-        id int NOT NULL,
-        family int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id, i.`id` AS family FROM `airflow`.`import_error` AS i LIMIT 0;
-    -- Families with a row that something refers to; the family that a purge names.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_tied (
-        id int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`import_error` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_target (
-        id int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`import_error` AS i LIMIT 0;
-    -- The families that stay.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_keep (
-        id int NOT NULL,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`id` AS id FROM `airflow`.`import_error` AS i LIMIT 0;
-    -- What stays, and why.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-END$$
-DELIMITER ;
-
--- import_error_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 43452e38799d]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_torn,
-        windrow_airflow_3.work_due, windrow_airflow_3.work_root, windrow_airflow_3.work_locked, windrow_airflow_3.work_tied, windrow_airflow_3.work_target, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_keep;
-END$$
-DELIMITER ;
-
--- import_error_cutoff: what is due: rows older than the retention and the safety lag.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_cutoff;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_cutoff(IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
-SQL SECURITY DEFINER
-COMMENT 'Rows with a timestamp before this are due, in the zone of the application (UTC): the retention, never under 604800 seconds, and the safety lag of 86400 seconds before p_as_of. [body 1adb41c5c5f8]'
-BEGIN
-    SET o_cutoff = p_as_of - INTERVAL GREATEST(COALESCE(p_retention, 7776000), 604800) + 86400 SECOND;
-END$$
-DELIMITER ;
-
--- import_error_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
--- No table has more than p_rows rows in it, the root table no more than p_families, unless they have the same time.
+-- import_error_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock what it reads.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_window;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_window(
-    IN  p_from     datetime(6),
-    IN  p_cutoff   datetime(6),
-    IN  p_rows     bigint,
-    IN  p_families bigint,
-    OUT o_from     datetime(6),
-    OUT o_to       datetime(6)
-)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The next window of timestamp from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body 58a1a1eb7d56]'
+COMMENT 'The timestamp of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body 41e9372ed05c]'
 BEGIN
-    DECLARE v_roots bigint DEFAULT LEAST(p_rows, p_families);
-
-    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
-    -- Nothing is SET to a query: MySQL would lock the rows that it reads.
-    SET o_to = p_cutoff;
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
     FROM (
@@ -157,778 +35,87 @@ BEGIN
         WHERE t.`timestamp` >= p_from
           AND t.`timestamp` < o_to
         ORDER BY t.`timestamp`
-        LIMIT 1
+        LIMIT p_families, 1
     ) AS x;
-    IF o_to < p_cutoff THEN
-        SET o_from = o_to;
+END$$
+DELIMITER ;
+
+-- import_error_rows: rows of import_error, for timed_rows().
+DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; window, the first p_limit that are not in work_keep. Reads only. [body 7baef492c275]'
+BEGIN
+    CASE p_what
+    WHEN 'named' THEN
+        INSERT INTO work_row (id, due)
+        SELECT t.`id`, t.`timestamp`
+        FROM work_target AS c
+        STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;
+    WHEN 'undated' THEN
+        INSERT INTO work_row (id)
+        SELECT t.`id`
+        FROM `airflow`.`import_error` AS t
+        WHERE t.`timestamp` IS NULL;
     ELSE
-        SET o_from = NULL;
-    END IF;
-
-    -- The window ends before the row that would be one too many, whichever table has it first.
-    IF o_from IS NOT NULL AND p_rows > 0 THEN
-        SET o_to = p_cutoff;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`timestamp` AS due
-            FROM `airflow`.`import_error` AS t
-            WHERE t.`timestamp` >= o_from
-              AND t.`timestamp` < o_to
-            ORDER BY t.`timestamp`
-            LIMIT v_roots, 1
-        ) AS x;
-    END IF;
-    -- Rows with one and the same time go together, however many they are.
-    IF o_to <= o_from THEN
-        SET o_to = o_from + INTERVAL 1 MICROSECOND;
-    END IF;
+        INSERT INTO work_row (id, due)
+        SELECT t.`id`, t.`timestamp`
+        FROM `airflow`.`import_error` AS t
+        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+        WHERE t.`timestamp` >= p_from
+          AND t.`timestamp` < p_to
+          AND k1.id IS NULL
+        ORDER BY t.`timestamp`, t.`id`
+        LIMIT p_limit;
+    END CASE;
 END$$
 DELIMITER ;
 
--- import_error_keep: what stays of a window, and why: families that are held.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_keep;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_keep(
-    IN p_from  datetime(6),
-    IN p_to    datetime(6),
-    IN p_as_of datetime(6),
-    IN p_lock  boolean
-)
-SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. [body 69c6032bab13]'
-BEGIN
-    INSERT IGNORE INTO windrow_airflow_3.work_keep (id)
-    SELECT h.`key`
-    FROM windrow_airflow_3.hold AS h
-    WHERE h.rule = 'import_error'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_root (id, family, fault)
-    SELECT r.`id`, r.`id`, 1
-    FROM windrow_airflow_3.work_keep AS h
-    STRAIGHT_JOIN `airflow`.`import_error` AS r ON r.`id` = h.id
-    WHERE r.`timestamp` >= p_from
-      AND r.`timestamp` < p_to;
-
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
-    FROM (
-        SELECT w.family, MIN(w.fault) AS fault
-        FROM windrow_airflow_3.work_root AS w
-        WHERE w.fault < 9
-        GROUP BY w.family
-    ) AS f
-    ORDER BY f.family;
-    INSERT IGNORE INTO windrow_airflow_3.work_keep (id)
-    SELECT w.family FROM windrow_airflow_3.work_root AS w WHERE w.fault < 9;
-END$$
-DELIMITER ;
-
--- import_error_batch: one batch: the rows of a window that import_error_keep does not keep, of all tables, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_batch(
-    IN  p_run      bigint,
-    IN  p_from     datetime(6),
-    IN  p_to       datetime(6),
-    OUT o_families bigint,
-    OUT o_rows     longtext
-)
-SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what import_error_keep does not keep of the window from p_from to p_to: import_error. import_error_step calls it, and rolls back for a dry run. [body a9800a86fa91]'
-BEGIN
-    DECLARE v_rows bigint;
-    -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
-    INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-    VALUES (p_run, 'import_error', '[]');
-    SET o_rows = '';
-
-    -- import_error: rows that are old enough.
-    INSERT INTO windrow_airflow_3.work_due (position, due)
-    SELECT DISTINCT 1, t.`timestamp`
-    FROM `airflow`.`import_error` AS t
-    WHERE t.`timestamp` >= p_from
-      AND t.`timestamp` < p_to;
-    DELETE t
-    FROM windrow_airflow_3.work_due AS w
-    STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`timestamp` = w.due
-    LEFT JOIN windrow_airflow_3.work_keep AS k1 ON k1.id = t.`id`
-    WHERE w.position = 1
-      AND k1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_families = v_rows;
-    SET o_rows = CONCAT(o_rows, v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-END$$
-DELIMITER ;
-
--- import_error_count: what a batch would delete of a window. Reads only.
+-- import_error_count: how many rows a window has.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_count;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_count(
-    IN  p_from     datetime(6),
-    IN  p_to       datetime(6),
-    IN  p_as_of    datetime(6),
-    OUT o_families bigint,
-    OUT o_rows     longtext
-)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Rows of the window from p_from to p_to that may go, as a JSON list in the order of deletion, and its families. Reads only. [body 55453bc2952a]'
+COMMENT 'The rows of import_error in a window, counted up to p_limit. Reads only. [body 4de3936961ea]'
 BEGIN
-    DECLARE v_rows bigint;
-    CALL windrow_airflow_3.import_error_keep(p_from, p_to, p_as_of, false);
-    SET o_rows = '';
-    SELECT COUNT(*), COUNT(*)
-    INTO v_rows, o_families
-    FROM `airflow`.`import_error` AS t
-    LEFT JOIN windrow_airflow_3.work_keep AS k1 ON k1.id = t.`id`
-    WHERE t.`timestamp` >= p_from
-      AND t.`timestamp` < p_to
-      AND k1.id IS NULL;
-    SET o_rows = CONCAT(o_rows, v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
+    SELECT COUNT(*)
+    INTO o_rows
+    FROM (
+        SELECT t.`timestamp`
+        FROM `airflow`.`import_error` AS t
+        WHERE t.`timestamp` >= p_from
+          AND t.`timestamp` < p_to
+        LIMIT p_limit
+    ) AS x;
 END$$
 DELIMITER ;
 
--- import_error_undated: families without a timestamp; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_undated;
+-- import_error_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_delete;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_undated()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the families without a timestamp. Reads only. [body ed339b958588]'
+COMMENT 'Deletes rows of import_error, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body 1d0996808fd7]'
 BEGIN
-    CALL windrow_airflow_3.import_error_work();
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT DISTINCT r.`id` AS family, 'UNDATED_MEMBER'
-    FROM `airflow`.`import_error` AS r
-    WHERE r.`timestamp` IS NULL
-    ORDER BY family;
-END$$
-DELIMITER ;
-
--- import_error_strays: by table, rows that do not share the timestamp of their root, and rows without one.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_strays;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_strays()
-SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 85570e9dc011]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_stray;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_stray (
-        table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
-        apart bigint NOT NULL,
-        undated bigint NOT NULL
-    ) ENGINE = InnoDB;
-    INSERT INTO windrow_airflow_3.work_stray (table_name, apart, undated)
-    SELECT
-        'import_error',
-        0,
-        COUNT(CASE WHEN t.`timestamp` IS NULL THEN 1 END)
-    FROM `airflow`.`import_error` AS t;
-END$$
-DELIMITER ;
-
--- import_error_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to the rows of one instant, which are recorded and
--- passed over.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_step;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_step(IN p_run bigint, OUT o_state varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 894a40e88026]'
-BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_retention bigint;
-    DECLARE v_take      bigint;
-    DECLARE v_cutoff    datetime(6);
-    DECLARE v_from      datetime(6);
-    DECLARE v_to        datetime(6);
-    DECLARE v_rows      longtext;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET STACKED DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_airflow_3.import_error_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_airflow_3.run AS r
-            CROSS JOIN windrow_airflow_3.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_airflow_3.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'import_error'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_airflow_3.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_airflow_3.rule_paused('import_error', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_airflow_3.setting_of('import_error', 'batch_rows', v_batch);
-            CALL windrow_airflow_3.setting_of('import_error', 'retries', v_retries);
-            CALL windrow_airflow_3.setting_of('import_error', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_airflow_3.setting_of('import_error', 'run_families', v_limit);
-            END IF;
-            -- Rows of one table; 0: those of one instant.
-            SET v_take = LEAST(v_present, v_batch);
-            IF v_limit <= v_done THEN
-                SET o_state = 'run_families reached';
-                COMMIT;
-                LEAVE step;
-            END IF;
-
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                CALL windrow_airflow_3.take_tables();
-                SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
-            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-
-            CALL windrow_airflow_3.seconds(v_text, v_retention);
-            CALL windrow_airflow_3.import_error_cutoff(v_as_of, v_retention, v_cutoff);
-            SELECT COALESCE(p.cursor_time, '1970-01-01 00:00:01')
-            INTO v_from
-            FROM windrow_airflow_3.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'import_error';
-            CALL windrow_airflow_3.import_error_window(v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
-            IF v_from IS NULL THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-            -- One instant cannot be halved.
-            SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL windrow_airflow_3.import_error_keep(v_from, v_to, v_as_of, true);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            CALL windrow_airflow_3.import_error_batch(p_run, v_from, v_to, v_families, v_rows);
-            IF v_dry_run THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            CALL windrow_airflow_3.record_skips(p_run, 'import_error');
-            CALL windrow_airflow_3.record_rows(p_run, 'import_error', v_rows);
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.families = p.families + v_families,
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_take DIV 2, LEAST(GREATEST(v_take * 2, 1), v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'import_error';
-            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-            DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'import_error';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'import_error';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_take DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'import_error';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'import_error', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)), v_errno, v_sqlstate, v_message);
-        CALL windrow_airflow_3.import_error_work();
-        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-        SELECT DISTINCT r.`id` AS family, IF(v_busy, 'LOCKED', 'FAILED')
-        FROM `airflow`.`import_error` AS r
-        WHERE r.`timestamp` >= v_from
-          AND r.`timestamp` < v_to
-        ORDER BY family;
-        IF ROW_COUNT() = 0 THEN
-            -- Rows of no family.
-            INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-            VALUES (TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)), IF(v_busy, 'LOCKED', 'FAILED'));
-        END IF;
-        CALL windrow_airflow_3.record_skips(p_run, 'import_error');
-        UPDATE windrow_airflow_3.run_rule AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(GREATEST(v_take * 2, 1), v_batch),
-            p.halving = false,
-            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'import_error';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
-END$$
-DELIMITER ;
-
--- import_error_finish: what is to be said of a rule when a run is through with it.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_finish;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_finish(IN p_run bigint, IN p_reason varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'Counts the families without a timestamp where the rule looked at all that is due. [body 64050f304d72]'
-BEGIN
-    DECLARE v_dry_run boolean;
-    SELECT r.dry_run INTO v_dry_run FROM windrow_airflow_3.run AS r WHERE r.run_id = p_run;
-    IF p_reason = 'nothing left' THEN
-        CALL windrow_airflow_3.import_error_undated();
-        CALL windrow_airflow_3.record_skips(p_run, 'import_error');
-        -- The windows that killed runs left half done were gone through once more; a family that a purge named is finished
-        -- when its root is gone.
-        IF NOT v_dry_run THEN
-            DELETE u
-            FROM windrow_airflow_3.work_mend AS d
-            STRAIGHT_JOIN windrow_airflow_3.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'import_error'
-            LEFT JOIN (
-                SELECT DISTINCT k.run_id
-                FROM windrow_airflow_3.work_torn AS k
-                STRAIGHT_JOIN `airflow`.`import_error` AS i ON i.`id` = k.id
-            ) AS s ON s.run_id = d.run_id
-            WHERE s.run_id IS NULL;
-        END IF;
-    END IF;
-END$$
-DELIMITER ;
-
--- import_error_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it stays.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_purge;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
-SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their timestamp, if the family is unheld, and commits. Answers NULL or the reason why it stays. [body d346434340c5]'
-BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_wait     bigint;
-    DECLARE v_found    bigint;
-    DECLARE v_deleted  bigint;
-    DECLARE v_rows     longtext;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    attempt: BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION
-        BEGIN
-            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-            -- back: work tables.
-            GET STACKED DIAGNOSTICS v_number = NUMBER;
-            REPEAT
-                GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                SET v_number = v_number - 1;
-            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                SET v_errno = 1317, v_sqlstate = '70100';
-            END IF;
-            -- A deadlock with another node of a cluster may show at COMMIT only.
-            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                SET v_errno = 1213, v_sqlstate = '40001';
-            END IF;
-            ROLLBACK;
-        END;
-        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-        -- to its binary log even when it is rolled back, with all that it deleted.
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL windrow_airflow_3.import_error_work();
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'import_error')
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM windrow_airflow_3.run AS r
-        CROSS JOIN windrow_airflow_3.control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL windrow_airflow_3.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_airflow_3.purge() opens one');
-        END IF;
-        IF v_paused THEN
-            COMMIT;
-            SET o_reason = 'PAUSED';
-            LEAVE attempt;
-        END IF;
-        CALL windrow_airflow_3.setting_of('import_error', 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
-        CALL windrow_airflow_3.take_tables();
-        CALL windrow_airflow_3.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-        -- The work table has the type and the collation of the key.
-        INSERT INTO windrow_airflow_3.work_target (id)
-        VALUES (p_key);
-        INSERT IGNORE INTO windrow_airflow_3.work_root (id, family, fault)
-        SELECT t.`id`, c.id, 9
-        FROM windrow_airflow_3.work_target AS c
-        STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id
-        FOR UPDATE;
-        INSERT IGNORE INTO windrow_airflow_3.work_keep (id)
-        SELECT h.`key`
-        FROM windrow_airflow_3.hold AS h
-        WHERE h.rule = 'import_error'
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_airflow_3.work_target AS c
-        STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;
-        IF v_found = 0 THEN
-            COMMIT;
-            SET o_reason = 'NOT_A_ROOT';
-            LEAVE attempt;
-        END IF;
-        IF EXISTS (SELECT 1 FROM windrow_airflow_3.work_keep AS h STRAIGHT_JOIN windrow_airflow_3.work_root AS w ON w.id = h.id) THEN
-            SET o_reason = 'HELD';
-        END IF;
-        IF o_reason IS NOT NULL THEN
-            INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-            VALUES (p_key, o_reason);
-            CALL windrow_airflow_3.record_skips(p_run, 'import_error');
-            COMMIT;
-            LEAVE attempt;
-        END IF;
-        IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-            -- not do in a cluster.
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-        VALUES (p_run, 'import_error', JSON_ARRAY(p_key));
-        SET v_rows = '';
-        SET v_deleted = 0;
+    IF p_from IS NULL THEN
         DELETE t
-        FROM windrow_airflow_3.work_target AS c
+        FROM work_target AS c
         STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        SET v_rows = CONCAT(v_rows, v_deleted);
-        SET v_rows = CONCAT('[', v_rows, ']');
-        IF v_dry_run THEN
-            ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        CALL windrow_airflow_3.record_rows(p_run, 'import_error', v_rows);
-        UPDATE windrow_airflow_3.run_rule AS p
-        SET p.families = p.families + 1,
-            p.batches = p.batches + 1,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'import_error';
-        CALL windrow_airflow_3.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'import_error';
-        COMMIT;
-    END attempt;
-    IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, 'import_error', p_key, v_errno, v_sqlstate, v_message);
-        END IF;
-        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
-        CALL windrow_airflow_3.record_skips(p_run, 'import_error');
-        COMMIT;
+        SET o_rows = ROW_COUNT();
+    ELSE
+        INSERT INTO work_due (due)
+        SELECT DISTINCT t.`timestamp`
+        FROM `airflow`.`import_error` AS t
+        WHERE t.`timestamp` >= p_from
+          AND t.`timestamp` < p_to;
+        DELETE t
+        FROM work_due AS w
+        STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`timestamp` = w.due
+        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+        WHERE k1.id IS NULL;
+        SET o_rows = ROW_COUNT();
     END IF;
-END$$
-DELIMITER ;
-
--- import_error_preview: the windows of a run, counted but not locked and not deleted.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_preview;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
-SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body bfa44d0e552b]'
-BEGIN
-    DECLARE v_retention bigint;
-    DECLARE v_batch     bigint;
-    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
-    DECLARE v_cutoff    datetime(6);
-    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
-    DECLARE v_from      datetime(6) DEFAULT COALESCE(v_start, '1970-01-01 00:00:01');
-    DECLARE v_to        datetime(6);
-    DECLARE v_found     bigint;
-    DECLARE v_room      bigint DEFAULT 10;
-    DECLARE v_part      longtext;
-    DECLARE v_time      datetime(6);
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_batches   bigint DEFAULT 0;
-    DECLARE v_oldest    varchar(64) DEFAULT 'null';
-    DECLARE v_samples   longtext DEFAULT '';
-    DECLARE v_rows      longtext;
-    DECLARE v_rows_1 bigint DEFAULT 0;
-    DECLARE v_sum       bigint;
-    DECLARE v_skipped   longtext;
-    DECLARE v_skip_keys longtext;
-    DECLARE v_skips     bigint;
-    DECLARE v_more      boolean DEFAULT false;
-    DECLARE v_speed     decimal(30, 6);
-    DECLARE v_dry_run   varchar(5) DEFAULT 'true';
-    DECLARE v_duration  bigint;
-    DECLARE v_artifact_failures bigint;
-    CALL windrow_airflow_3.seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
-    CALL windrow_airflow_3.setting_of('import_error', 'batch_rows', v_batch);
-    IF v_limit IS NULL THEN
-        CALL windrow_airflow_3.setting_of('import_error', 'run_families', v_limit);
-    END IF;
-    CALL windrow_airflow_3.import_error_cutoff(p_as_of, v_retention, v_cutoff);
-    CALL windrow_airflow_3.import_error_open();
-    IF v_start IS NULL THEN
-        CALL windrow_airflow_3.import_error_undated();
-        INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position;
-    END IF;
-    windows: LOOP
-        CALL windrow_airflow_3.import_error_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
-        IF v_from IS NULL THEN
-            LEAVE windows;
-        END IF;
-        IF v_families >= v_limit THEN
-            SET v_more = true;
-            LEAVE windows;
-        END IF;
-        CALL windrow_airflow_3.import_error_work();
-        CALL windrow_airflow_3.import_error_count(v_from, v_to, p_as_of, v_found, v_rows);
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_found;
-        SET v_rows_1 = v_rows_1 + JSON_VALUE(v_rows, '$[0]');
-        INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM windrow_airflow_3.work_skip AS k ORDER BY k.position;
-        IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT(g.id ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
-            INTO v_found, v_part, v_time
-            FROM (
-                SELECT t.`id` AS id, t.`timestamp` AS due
-                FROM `airflow`.`import_error` AS t
-                LEFT JOIN windrow_airflow_3.work_keep AS k1 ON k1.id = t.`id`
-                WHERE t.`timestamp` >= v_from
-                  AND t.`timestamp` < v_to
-                  AND k1.id IS NULL
-                ORDER BY t.`timestamp`, t.`id`
-                LIMIT v_room
-            ) AS g;
-            IF v_found > 0 THEN
-                IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"');
-                END IF;
-                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
-                SET v_room = v_room - v_found;
-            END IF;
-        END IF;
-        SET v_from = v_to;
-    END LOOP windows;
-    SET v_samples = CONCAT('[', v_samples, ']');
-
-    SET v_rows = CONCAT('[', v_rows_1, ']');
-    SET v_sum = v_rows_1;
-    SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM windrow_airflow_3.work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_airflow_3.run_rule AS r
-        WHERE r.rule = 'import_error'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.last_error IS NOT NULL;
-    CALL windrow_airflow_3.import_error_close();
-
-    SET o_document = CONCAT(
-        '{"rule": ', JSON_QUOTE('import_error'),
-        ', "root": ', JSON_QUOTE('import_error'),
-        ', "families": ', v_families,
-        ', "rows": ', v_sum,
-        ', "tables": {',
-        JSON_QUOTE('import_error'), ': ', v_rows_1,
-        '}, "oldest_end_time": ', v_oldest,
-        ', "sample_roots": ', v_samples,
-        ', "skipped_families": ', v_skips,
-        ', "skipped": ', v_skipped,
-        ', "skipped_samples": ', v_skip_keys,
-        ', "run_families": ', v_limit,
-        ', "limited": ', IF(v_more, 'true', 'false'),
-        ', "batches": ', v_batches,
-        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'),
-        '}'
-    );
 END$$
 DELIMITER ;
 
@@ -967,104 +154,7 @@ BEGIN
     DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
-
--- import_error_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 0c03bd02674d]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'import_error' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT i.`timestamp` AS ended
-            FROM `airflow`.`import_error` AS i
-            WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
-              AND true
-            ORDER BY i.`timestamp`
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- import_error_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body c363b4553db7]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_airflow_3.import_error_cutoff(p_now, NULL, v_least);
-    CALL windrow_airflow_3.import_error_cutoff(p_then, NULL, v_most);
-    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
-    INTO o_soon
-    FROM (
-        SELECT t.`timestamp`
-        FROM `airflow`.`import_error` AS t
-        WHERE t.`timestamp` >= v_least
-          AND t.`timestamp` < v_most
-        LIMIT p_limit
-    ) AS s;
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
-        FROM (
-            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM (
-                SELECT t.`timestamp` AS due
-                FROM `airflow`.`import_error` AS t
-                WHERE t.`timestamp` < v_least
-                ORDER BY t.`timestamp`
-                LIMIT p_limit
-            ) AS o
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-END$$
-DELIMITER ;
-
--- import_error_checks: rows whose timestamp is not that of their family, for verify().
-DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_checks;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_checks()
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_check which rows have another timestamp than their family, or none. [body 0f2d95137e22]'
-BEGIN
-    CALL windrow_airflow_3.import_error_strays();
-    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
-    SELECT
-        1, 'removal_time', CONCAT('import_error', ' ', o.table_name),
-        IF(o.apart + o.undated = 0, 'ok', 'notice'),
-        o.apart + o.undated,
-        CONCAT(o.apart, ' rows have another timestamp than their family and go without it; ', o.undated, ' have none and stay')
-    FROM windrow_airflow_3.work_stray AS o;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_stray;
-END$$
-DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_import_error.sql', '[
-    "import_error_batch", "import_error_checks", "import_error_close", "import_error_count", "import_error_cutoff",
-    "import_error_due", "import_error_finish", "import_error_keep", "import_error_open", "import_error_outlook",
-    "import_error_preview", "import_error_purge", "import_error_row", "import_error_step", "import_error_strays",
-    "import_error_undated", "import_error_window", "import_error_work"
+    "import_error_count", "import_error_delete", "import_error_row", "import_error_rows", "import_error_types",
+    "import_error_window"
 ]');

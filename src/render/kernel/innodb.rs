@@ -86,6 +86,14 @@ pub(super) const WORKERS: &[KernelFile] = &[KernelFile {
     prologue: Prologue::Owner,
 }];
 
+/// What rules by removal time or age need.
+pub(super) const TIMED: &[KernelFile] = &[KernelFile {
+    name: "39_timed.sql",
+    purpose: "rules by a stored removal time, or by age",
+    text: text!("innodb/strategies/timed.sql"),
+    prologue: Prologue::Owner,
+}];
+
 /// What rules by the end of families need.
 pub(super) const END_TIME: &[KernelFile] = &[KernelFile {
     name: "39_end_time.sql",

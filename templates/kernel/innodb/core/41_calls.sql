@@ -97,7 +97,7 @@ BEGIN
             SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_place;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL perform(v_rule, 'open', '');
+            CALL open_rule(v_rule);
             COMMIT;
             REPEAT
                 CALL pace(v_run, v_rule, v_rest, v_state);
@@ -115,7 +115,7 @@ BEGIN
                 CALL sweep_leave(v_run, v_rule, v_state, v_ended);
             END IF;
             CALL finish(v_run, v_rule, IF(v_ended, v_state, NULL));
-            CALL perform(v_rule, 'close', '');
+            CALL close_rule(v_rule);
             COMMIT;
             -- The reason of the run is the worst of its rules.
             SET v_reason = CASE
@@ -229,7 +229,7 @@ BEGIN
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
-    CALL perform(v_rule, 'open', '');
+    CALL open_rule(v_rule);
     SELECT MIN(k.named) INTO v_key FROM work_key AS k;
     COMMIT;
     WHILE v_key IS NOT NULL DO
@@ -248,7 +248,7 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     CALL purge_end(v_run, v_result);
-    CALL perform(v_rule, 'close', '');
+    CALL close_rule(v_rule);
     DROP TEMPORARY TABLE IF EXISTS work_key;
     COMMIT;
     DO RELEASE_LOCK(CONCAT(v_lock, '.', v_run));

@@ -10,6 +10,7 @@ BEGIN
     DECLARE v_place    int;
     DECLARE v_rule     varchar(64);
     DECLARE v_families bigint;
+    DECLARE v_complete boolean;
     DECLARE v_rows     double;
     DECLARE v_first    bigint;
     DECLARE v_before   bigint;
@@ -18,9 +19,7 @@ BEGIN
     SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule;
     WHILE v_place IS NOT NULL DO
         SELECT k.rule INTO v_rule FROM rule AS k WHERE k.position = v_place;
-        SET @windrow_limit = 1000000;
-        CALL perform(v_rule, 'due', '@windrow_limit, @windrow_families, @windrow_complete');
-        SET v_families = @windrow_families;
+        CALL due_of(v_rule, 1000000, v_families, v_complete);
         SELECT SUM(l.deleted_rows) / SUM(l.families)
         INTO v_rows
         FROM (

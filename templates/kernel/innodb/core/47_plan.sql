@@ -14,6 +14,10 @@ BEGIN
     DECLARE v_place    int;
     DECLARE v_at       varchar(64);
     DECLARE v_rules    longtext DEFAULT '';
+    DECLARE v_families bigint;
+    DECLARE v_complete boolean;
+    DECLARE v_list     longtext;
+    DECLARE v_soon     bigint;
     CALL check_options(p_options, '["rule", "limit", "parts", "ahead"]');
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.rule') THEN
         CALL check_rule(p_options, v_rule);
@@ -34,18 +38,14 @@ BEGIN
     SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule);
     WHILE v_place IS NOT NULL DO
         SELECT r.rule INTO v_at FROM rule AS r WHERE r.position = v_place;
-        SET @windrow_now = v_now, @windrow_then = v_then, @windrow_limit = v_limit, @windrow_parts = v_parts;
-        CALL perform(
-            v_at, 'outlook',
-            '@windrow_now, @windrow_then, @windrow_limit, @windrow_parts, @windrow_families, @windrow_complete, @windrow_list, @windrow_soon'
-        );
+        CALL outlook_of(v_at, v_now, v_then, v_limit, v_parts, v_families, v_complete, v_list, v_soon);
         SET v_rules = CONCAT(
             v_rules, IF(v_rules = '', '', ', '),
             '{"rule": ', JSON_QUOTE(v_at),
-            ', "families": ', @windrow_families,
-            ', "complete": ', IF(@windrow_complete, 'true', 'false'),
-            ', "parts": [', @windrow_list,
-            '], "ahead": ', COALESCE(@windrow_soon, 'null'),
+            ', "families": ', v_families,
+            ', "complete": ', IF(v_complete, 'true', 'false'),
+            ', "parts": [', v_list,
+            '], "ahead": ', COALESCE(v_soon, 'null'),
             '}'
         );
         SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule) AND r.position > v_place;

@@ -82,7 +82,7 @@ BEGIN
     SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last');
     WHILE v_at IS NOT NULL DO
         SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_at;
-        CALL perform(v_rule, 'checks', '');
+        CALL checks_of(v_rule);
         SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last') AND r.position > v_at;
     END WHILE;
 

@@ -1,0 +1,897 @@
+-- Rules by a stored removal time, or by age. Of one table, their verbs are types, window, rows, count and delete. The temporary
+-- tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs as much as the rows did,
+-- TRUNCATE commits. MySQL lets a statement name a temporary table once. Of the type of keys nothing is known here: the rule makes
+-- work_type (id), from which the others have it.
+
+-- timed_open: the work tables that live as long as a run, or a preview.
+--# create procedure timed_open
+CREATE PROCEDURE timed_open(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables that outlive a batch: the type of keys, what a preview skipped, what killed runs left.'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_skipped, work_mend, work_torn;
+    CALL perform(p_rule, 'types', '');
+    CREATE TEMPORARY TABLE work_skipped (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What killed runs left half done, and the families that killed purges named.
+    CREATE TEMPORARY TABLE work_mend (
+        PRIMARY KEY (run_id)
+    ) ENGINE = InnoDB AS
+    SELECT u.run_id FROM unfinished AS u WHERE u.rule = p_rule;
+    CREATE TEMPORARY TABLE work_torn (
+        run_id bigint NOT NULL DEFAULT 0,
+        KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
+    INSERT INTO work_torn (run_id, id)
+    SELECT u.run_id, l.id
+    FROM unfinished AS u
+    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
+    WHERE u.rule = p_rule;
+END;
+
+-- timed_work: the work tables of one batch, empty.
+--# create procedure timed_work
+CREATE PROCEDURE timed_work(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of one batch anew, with the type of work_type.'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS work_due, work_row, work_keep, work_target, work_skip;
+    -- The instants of a window: rows are deleted by one of them after the other, so that an index is always better than to
+    -- read the table from end to end, and nothing but these rows is locked.
+    CREATE TEMPORARY TABLE work_due (
+        position integer NOT NULL DEFAULT 1,
+        due datetime(6) NOT NULL,
+        PRIMARY KEY (position, due)
+    ) ENGINE = InnoDB;
+    -- What the rule lists of the rows of its root table.
+    CREATE TEMPORARY TABLE work_row (
+        due datetime(6),
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
+    -- The keys that stay, and those that are named.
+    CREATE TEMPORARY TABLE work_keep (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
+    CREATE TEMPORARY TABLE work_target (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
+    -- What stays, and why.
+    CREATE TEMPORARY TABLE work_skip (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+END;
+
+-- timed_close: the work tables go.
+--# create procedure timed_close
+CREATE PROCEDURE timed_close()
+SQL SECURITY DEFINER
+COMMENT 'Drops the work tables.'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        work_type, work_skipped, work_mend, work_torn, work_due, work_row, work_keep, work_target, work_skip;
+END;
+
+-- timed_cutoff: before this instant a row is due, by the clock of the application: the retention, never under the minimum, and
+-- the safety lag before an instant. A stored removal time holds the retention already.
+--# create procedure timed_cutoff
+CREATE PROCEDURE timed_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Rows of p_rule with a time before this are due at p_as_of. p_retention overrides the retention of a rule by age, never under its minimum.'
+BEGIN
+    DECLARE v_offset bigint;
+    DECLARE v_zone   varchar(64);
+    SELECT
+        p_as_of - INTERVAL CAST(
+            IF(r.strategy = 'removal-time', 0, GREATEST(COALESCE(p_retention, r.retention), r.minimum))
+            + JSON_VALUE(r.document, '$.safety_lag') AS signed
+        ) SECOND,
+        JSON_VALUE(r.document, '$.offset'),
+        IF(r.zoned, NULL, JSON_VALUE(s.document, '$.named_zone'))
+    INTO o_cutoff, v_offset, v_zone
+    FROM rule AS r
+    CROSS JOIN spec AS s
+    WHERE r.rule = p_rule;
+    IF v_zone IS NOT NULL THEN
+        SET o_cutoff = CONVERT_TZ(o_cutoff, '+00:00', v_zone);
+    ELSEIF v_offset IS NOT NULL THEN
+        SET o_cutoff = o_cutoff + INTERVAL v_offset SECOND;
+    END IF;
+END;
+
+-- timed_least: the time before all others of a rule.
+--# create procedure timed_least
+CREATE PROCEDURE timed_least(IN p_rule varchar(64), OUT o_time datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'The time before all others that the column of p_rule can hold.'
+BEGIN
+    SELECT IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00') INTO o_time FROM rule AS r WHERE r.rule = p_rule;
+END;
+
+-- timed_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows, and of the
+-- root table than p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the
+-- entries of deleted rows for a while. The verb answers the time of the row that has so many before it, where there is one.
+--# create procedure timed_window
+CREATE PROCEDURE timed_window(
+    IN  p_rule     varchar(64),
+    IN  p_from     datetime(6),
+    IN  p_cutoff   datetime(6),
+    IN  p_rows     bigint,
+    IN  p_families bigint,
+    OUT o_from     datetime(6),
+    OUT o_to       datetime(6)
+)
+SQL SECURITY DEFINER
+COMMENT 'The next window of p_rule from p_from on; o_from is NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only.'
+BEGIN
+    SET @windrow_from = p_from, @windrow_to = p_cutoff, @windrow_rows = 0, @windrow_families = 0;
+    CALL perform(p_rule, 'window', '@windrow_from, @windrow_rows, @windrow_families, @windrow_to');
+    SET o_from = @windrow_to, o_to = p_cutoff;
+    IF o_from >= p_cutoff THEN
+        SET o_from = NULL;
+    ELSE
+        IF p_rows > 0 THEN
+            SET @windrow_from = o_from, @windrow_to = p_cutoff, @windrow_rows = p_rows, @windrow_families = LEAST(p_rows, p_families);
+            CALL perform(p_rule, 'window', '@windrow_from, @windrow_rows, @windrow_families, @windrow_to');
+            SET o_to = @windrow_to;
+        END IF;
+        -- Rows with one and the same time go together, however many they are.
+        IF p_rows = 0 OR o_to <= o_from THEN
+            SET o_to = o_from + INTERVAL 1 MICROSECOND;
+        END IF;
+    END IF;
+END;
+
+-- timed_rows: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time;
+-- window, those of a window that stay for no reason, the oldest first.
+--# create procedure timed_rows
+CREATE PROCEDURE timed_rows(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated or window. Reads only.'
+BEGIN
+    DELETE FROM work_row;
+    SET @windrow_what = p_what, @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'rows', '@windrow_what, @windrow_from, @windrow_to, @windrow_limit');
+END;
+
+-- timed_held: the keys that are held.
+--# create procedure timed_held
+CREATE PROCEDURE timed_held(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_keep with the keys that are held.'
+BEGIN
+    INSERT IGNORE INTO work_keep (id)
+    SELECT h.`key`
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+END;
+
+-- timed_keep: which rows of a window stay: those that are held.
+--# create procedure timed_keep
+CREATE PROCEDURE timed_keep(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_keep with what is held, and work_skip with that of the window from p_from to p_to. Reads only.'
+BEGIN
+    CALL timed_held(p_rule);
+    INSERT INTO work_target (id)
+    SELECT k.id FROM work_keep AS k;
+    IF ROW_COUNT() > 0 THEN
+        CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
+        INSERT INTO work_skip (skip_key, reason)
+        SELECT w.id, 'HELD'
+        FROM work_row AS w
+        WHERE w.due >= p_from
+          AND w.due < p_to
+        ORDER BY w.id;
+    END IF;
+END;
+
+-- timed_count: what a batch would delete of a window. Reads only.
+--# create procedure timed_count
+CREATE PROCEDURE timed_count(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), OUT o_families bigint)
+SQL SECURITY DEFINER
+COMMENT 'How many rows of the window from p_from to p_to may go; what stays is in work_skip. Reads only.'
+BEGIN
+    DECLARE v_held bigint;
+    CALL timed_keep(p_rule, p_from, p_to);
+    SELECT COUNT(k.position) INTO v_held FROM work_skip AS k;
+    SET @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = 9223372036854775807;
+    CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+    SET o_families = @windrow_found - v_held;
+END;
+
+-- timed_undated: rows without a time; they can never become due.
+--# create procedure timed_undated
+CREATE PROCEDURE timed_undated(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_skip what has no time. Reads only.'
+BEGIN
+    CALL timed_work(p_rule);
+    CALL timed_rows(p_rule, 'undated', NULL, NULL, NULL);
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT w.id, 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
+END;
+
+-- timed_step: one batch of a run with its progress in the ledger, in one transaction. A batch that fails is rolled back and
+-- tried again, then halved down to the rows of one instant, which are recorded and passed over.
+--# create procedure timed_step
+CREATE PROCEDURE timed_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it.'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_deadline  datetime(6);
+    DECLARE v_own       boolean DEFAULT false;
+    DECLARE v_paused    boolean;
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_again     integer;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_batch     bigint;
+    DECLARE v_retries   bigint;
+    DECLARE v_wait      bigint;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    DECLARE v_busy      boolean DEFAULT false;
+    DECLARE v_text      varchar(255);
+    DECLARE v_retention bigint;
+    DECLARE v_take      bigint;
+    DECLARE v_cutoff    datetime(6);
+    DECLARE v_from      datetime(6);
+    DECLARE v_to        datetime(6);
+    DECLARE v_archives  boolean;
+    DECLARE v_workers   int;
+    SELECT JSON_CONTAINS(r.document, 'true', '$.archives') IS TRUE, s.workers
+    INTO v_archives, v_workers
+    FROM rule AS r
+    CROSS JOIN spec AS s
+    WHERE r.rule = p_rule;
+    SET o_state = NULL;
+
+    step: BEGIN
+        attempt: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+                -- back: work tables.
+                GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
+                        v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                    SET v_errno = 1317, v_sqlstate = '70100';
+                END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
+                ROLLBACK;
+            END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL timed_work(p_rule);
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+
+            -- Everything that may end a run is looked at before every batch.
+            SELECT
+                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
+                JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
+            INTO v_dry_run, v_as_of, v_deadline, v_own, v_text, v_limit, v_paused
+            FROM run AS r
+            CROSS JOIN control AS c
+            WHERE r.run_id = p_run;
+            SELECT p.families, p.retries_in_row, p.batch_families, p.halving, p.cursor_time
+            INTO v_done, v_again, v_present, v_halving, v_from
+            FROM run_rule AS p
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule
+            FOR UPDATE;
+            IF NOT v_own THEN
+                SET o_state = 'the run was ended from outside';
+            ELSEIF v_paused THEN
+                SET o_state = 'paused';
+            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
+                SET o_state = 'time budget spent';
+            ELSE
+                CALL window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL rule_paused(p_rule, o_state);
+            END IF;
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            CALL setting_of(p_rule, 'batch_rows', v_batch);
+            CALL setting_of(p_rule, 'retries', v_retries);
+            CALL setting_of(p_rule, 'lock_timeout', v_wait);
+            IF v_limit IS NULL THEN
+                CALL setting_of(p_rule, 'run_families', v_limit);
+            END IF;
+            -- A worker that is not at the rule may not do a batch of it; pace() lets it there.
+            IF v_workers > 1 THEN
+                SELECT COUNT(s.run_id) INTO v_number FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule;
+                IF v_number = 0 THEN
+                    SET o_state = 'again';
+                    COMMIT;
+                    LEAVE step;
+                END IF;
+            END IF;
+            -- Rows of one table; 0: those of one instant.
+            SET v_take = LEAST(v_present, v_batch);
+            IF v_limit <= v_done THEN
+                SET o_state = 'run_families reached';
+                COMMIT;
+                LEAVE step;
+            END IF;
+
+            -- The server counts in whole seconds. The second one is for tables that are being altered.
+            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+            SET SESSION innodb_lock_wait_timeout = v_wait;
+            SET SESSION lock_wait_timeout = v_wait;
+
+            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
+            -- look at everything again.
+            latch: BEGIN
+                DECLARE EXIT HANDLER FOR 1205
+                BEGIN
+                    SET o_state = 'again';
+                END;
+                CALL take_tables();
+                SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+            END latch;
+            IF o_state IS NOT NULL THEN
+                ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL look_again(p_run, false, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
+
+            CALL seconds(v_text, v_retention);
+            CALL timed_cutoff(p_rule, v_as_of, v_retention, v_cutoff);
+            IF v_from IS NULL THEN
+                CALL timed_least(p_rule, v_from);
+            END IF;
+            CALL timed_window(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
+            IF v_from IS NULL THEN
+                COMMIT;
+                SET o_state = 'nothing left';
+                LEAVE step;
+            END IF;
+            -- One instant cannot be halved.
+            SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
+            CALL timed_keep(p_rule, v_from, v_to);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
+            INSERT INTO unfinished (run_id, rule, links)
+            VALUES (p_run, p_rule, '[]');
+            SET @windrow_run = p_run, @windrow_from = v_from, @windrow_to = v_to;
+            CALL perform(p_rule, 'delete', '@windrow_run, @windrow_from, @windrow_to, @windrow_found');
+            SET v_families = @windrow_found;
+            IF v_archives THEN
+                CALL check_archive(p_rule);
+            END IF;
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            CALL record_skips(p_run, p_rule);
+            CALL record_rows(p_run, p_rule, CONCAT('[', v_families, ']'));
+            UPDATE run_rule AS p
+            SET p.families = p.families + v_families,
+                p.batches = p.batches + 1,
+                p.retries_in_row = 0,
+                p.batch_families = IF(v_halving AND v_last > 1, v_take DIV 2, LEAST(GREATEST(v_take * 2, 1), v_batch)),
+                p.halving = v_halving AND v_last > 1,
+                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            CALL look_again(p_run, true, v_busy);
+            IF v_busy THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+                CALL judge_catalog(p_run, v_message);
+                COMMIT;
+                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+                LEAVE step;
+            END IF;
+            DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
+            COMMIT;
+            SET o_state = 'more';
+            LEAVE step;
+        END attempt;
+
+        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
+        -- read-only server: they are no fault of a family.
+        IF v_errno IN (1317, 1927, 1053) THEN
+            SET o_state = 'cancelled';
+            LEAVE step;
+        END IF;
+        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
+        IF NOT v_busy AND (
+            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+            OR v_last = 0
+        ) THEN
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        IF v_busy AND v_again < v_retries THEN
+            UPDATE run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = p.retries_in_row + 1,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        IF v_last = 0 THEN
+            ROLLBACK;
+            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
+            LEAVE step;
+        END IF;
+        IF v_last > 1 THEN
+            UPDATE run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = 0,
+                p.batch_families = v_take DIV 2,
+                p.halving = true,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        SET v_text = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from));
+        INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+        VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
+        CALL timed_work(p_rule);
+        CALL timed_rows(p_rule, 'window', v_from, v_to, 9223372036854775807);
+        INSERT INTO work_skip (skip_key, reason)
+        SELECT w.id, IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
+        IF ROW_COUNT() = 0 THEN
+            INSERT INTO work_skip (skip_key, reason)
+            VALUES (v_text, IF(v_busy, 'LOCKED', 'FAILED'));
+        END IF;
+        CALL record_skips(p_run, p_rule);
+        UPDATE run_rule AS p
+        SET p.batches = p.batches + 1,
+            p.retries_in_row = 0,
+            p.batch_families = LEAST(GREATEST(v_take * 2, 1), v_batch),
+            p.halving = false,
+            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        COMMIT;
+        SET o_state = 'more';
+    END step;
+END;
+
+-- timed_finish: what is to be said of a rule when a run is through with it.
+--# create procedure timed_finish
+CREATE PROCEDURE timed_finish(IN p_run bigint, IN p_rule varchar(64), IN p_reason varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Counts what has no time where the rule looked at all that is due, and forgets what is finished now.'
+BEGIN
+    DECLARE v_dry_run boolean;
+    SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
+    IF p_reason = 'nothing left' THEN
+        CALL timed_undated(p_rule);
+        CALL record_skips(p_run, p_rule);
+        -- The windows that killed runs left half done were gone through once more; a family that a purge named is finished when
+        -- its root is gone.
+        IF NOT v_dry_run THEN
+            CALL timed_work(p_rule);
+            INSERT IGNORE INTO work_target (id)
+            SELECT k.id FROM work_torn AS k;
+            CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
+            DELETE u
+            FROM work_mend AS d
+            STRAIGHT_JOIN unfinished AS u ON u.run_id = d.run_id AND u.rule = p_rule
+            LEFT JOIN (
+                SELECT DISTINCT k.run_id
+                FROM work_torn AS k
+                STRAIGHT_JOIN work_row AS w ON w.id = k.id
+            ) AS s ON s.run_id = d.run_id
+            WHERE s.run_id IS NULL;
+        END IF;
+    END IF;
+END;
+
+-- timed_preview: the windows of a run, counted but not locked and not deleted.
+--# create procedure timed_preview
+CREATE PROCEDURE timed_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it.'
+BEGIN
+    DECLARE v_retention bigint;
+    DECLARE v_batch     bigint;
+    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_cutoff    datetime(6);
+    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
+    DECLARE v_from      datetime(6);
+    DECLARE v_to        datetime(6);
+    DECLARE v_found     bigint;
+    DECLARE v_room      bigint DEFAULT 10;
+    DECLARE v_part      longtext;
+    DECLARE v_time      datetime(6);
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_batches   bigint DEFAULT 0;
+    DECLARE v_oldest    varchar(64) DEFAULT 'null';
+    DECLARE v_samples   longtext DEFAULT '';
+    DECLARE v_skipped   longtext;
+    DECLARE v_skip_keys longtext;
+    DECLARE v_skips     bigint;
+    DECLARE v_more      boolean DEFAULT false;
+    DECLARE v_speed     decimal(30, 6);
+    DECLARE v_failures  bigint;
+    DECLARE v_zoned     boolean;
+    DECLARE v_number    boolean;
+    SELECT r.zoned, JSON_VALUE(r.document, '$.key[0]') INTO v_zoned, v_part FROM rule AS r WHERE r.rule = p_rule;
+    SET v_number = v_part LIKE '% smallint' OR v_part LIKE '% int' OR v_part LIKE '% bigint';
+    CALL seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
+    CALL setting_of(p_rule, 'batch_rows', v_batch);
+    IF v_limit IS NULL THEN
+        CALL setting_of(p_rule, 'run_families', v_limit);
+    END IF;
+    CALL timed_cutoff(p_rule, p_as_of, v_retention, v_cutoff);
+    CALL timed_open(p_rule);
+    SET v_from = v_start;
+    IF v_start IS NULL THEN
+        CALL timed_least(p_rule, v_from);
+        CALL timed_undated(p_rule);
+        INSERT INTO work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
+    END IF;
+    windows: LOOP
+        CALL timed_window(p_rule, v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
+        IF v_from IS NULL THEN
+            LEAVE windows;
+        END IF;
+        IF v_families >= v_limit THEN
+            SET v_more = true;
+            LEAVE windows;
+        END IF;
+        CALL timed_work(p_rule);
+        CALL timed_count(p_rule, v_from, v_to, v_found);
+        SET v_batches = v_batches + 1;
+        SET v_families = v_families + v_found;
+        INSERT INTO work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
+        IF v_room > 0 THEN
+            CALL timed_rows(p_rule, 'window', v_from, v_to, v_room);
+            SELECT
+                COUNT(*),
+                GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(CAST(g.id AS CHAR))) ORDER BY g.due, g.id SEPARATOR ', '),
+                MIN(g.due)
+            INTO v_found, v_part, v_time
+            FROM work_row AS g;
+            IF v_found > 0 THEN
+                IF v_oldest = 'null' THEN
+                    SET v_oldest = CONCAT(
+                        '"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))),
+                        IF(v_zoned, '+00:00"', '"')
+                    );
+                END IF;
+                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
+                SET v_room = v_room - v_found;
+            END IF;
+        END IF;
+        SET v_from = v_to;
+    END LOOP windows;
+
+    SELECT
+        COALESCE(SUM(s.families), 0),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
+        CONCAT(
+            '{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}'
+        )
+    INTO v_skips, v_skipped, v_skip_keys
+    FROM (
+        SELECT
+            k.reason,
+            COUNT(*) AS families,
+            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
+        FROM (
+            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
+            FROM work_skipped AS w
+        ) AS k
+        GROUP BY k.reason
+    ) AS s;
+    -- Rows per second of the last runs that did some work.
+    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
+    INTO v_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM run_rule AS r
+        WHERE r.rule = p_rule
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+    SELECT COUNT(*) INTO v_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
+    CALL timed_close();
+    CALL preview_of(
+        p_rule, v_families, CONCAT('[', v_families, ']'), v_oldest, CONCAT('[', v_samples, ']'), v_skips, v_skipped, v_skip_keys, NULL,
+        NULL, v_limit, v_more, v_batches, v_failures, v_speed, o_document
+    );
+END;
+
+-- timed_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it stays.
+--# create procedure timed_purge
+CREATE PROCEDURE timed_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes the rows that name this root, whatever their time, if the family is unheld, and commits. Answers NULL or the reason why it stays.'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_found    bigint;
+    DECLARE v_archives boolean;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
+            GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
+                    v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
+            ROLLBACK;
+        END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL timed_work(p_rule);
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        SELECT
+            r.dry_run, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(),
+            c.paused OR EXISTS (SELECT 1 FROM rule_pause AS p WHERE p.rule = p_rule),
+            JSON_CONTAINS(k.document, 'true', '$.archives') IS TRUE
+        INTO v_dry_run, v_own, v_paused, v_archives
+        FROM run AS r
+        CROSS JOIN control AS c
+        JOIN rule AS k ON k.rule = p_rule
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL setting_of(p_rule, 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+        CALL take_tables();
+        CALL look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+        -- The work table has the type and the collation of the key.
+        INSERT INTO work_target (id)
+        VALUES (p_key);
+        CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
+        CALL timed_held(p_rule);
+        SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', IF(COUNT(k.id) > 0, 'HELD', NULL))
+        INTO o_reason
+        FROM work_row AS w
+        LEFT JOIN work_keep AS k ON k.id = w.id;
+        IF o_reason IS NOT NULL THEN
+            IF o_reason <> 'NOT_A_ROOT' THEN
+                INSERT INTO work_skip (skip_key, reason)
+                VALUES (p_key, o_reason);
+                CALL record_skips(p_run, p_rule);
+            END IF;
+            COMMIT;
+            LEAVE attempt;
+        END IF;
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        INSERT INTO unfinished (run_id, rule, links)
+        VALUES (p_run, p_rule, JSON_ARRAY(p_key));
+        SET @windrow_run = p_run;
+        CALL perform(p_rule, 'delete', '@windrow_run, NULL, NULL, @windrow_found');
+        SET v_found = @windrow_found;
+        IF v_archives THEN
+            CALL check_archive(p_rule);
+        END IF;
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        CALL record_rows(p_run, p_rule, CONCAT('[', v_found, ']'));
+        UPDATE run_rule AS p
+        SET p.families = p.families + v_found,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        -- It went meanwhile, or is no row of the rule any more.
+        IF v_found = 0 THEN
+            SET o_reason = 'NOT_A_ROOT';
+        END IF;
+        CALL look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
+        COMMIT;
+    END attempt;
+    IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, p_rule, p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL record_skips(p_run, p_rule);
+        COMMIT;
+    END IF;
+END;
+
+-- timed_due: how much is due now, counted up to a limit.
+--# create procedure timed_due
+CREATE PROCEDURE timed_due(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now by p_rule, counted up to p_limit, and whether that is all. Reads only.'
+BEGIN
+    DECLARE v_least  datetime(6);
+    DECLARE v_cutoff datetime(6);
+    CALL timed_least(p_rule, v_least);
+    CALL timed_cutoff(p_rule, UTC_TIMESTAMP(6), NULL, v_cutoff);
+    SET @windrow_from = v_least, @windrow_to = v_cutoff, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+    SET o_families = @windrow_found, o_complete = @windrow_found < p_limit;
+END;
+
+-- timed_outlook: how what is due lies along time, and how much becomes due until p_then.
+--# create procedure timed_outlook
+CREATE PROCEDURE timed_outlook(
+    IN  p_rule     varchar(64),
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only.'
+BEGIN
+    DECLARE v_least datetime(6);
+    DECLARE v_now   datetime(6);
+    DECLARE v_then  datetime(6);
+    CALL timed_least(p_rule, v_least);
+    CALL timed_cutoff(p_rule, p_now, NULL, v_now);
+    CALL timed_cutoff(p_rule, p_then, NULL, v_then);
+    SET @windrow_from = v_now, @windrow_to = v_then, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+    SET o_soon = IF(@windrow_found < p_limit, @windrow_found, NULL);
+    CALL timed_open(p_rule);
+    CALL timed_work(p_rule);
+    CALL timed_rows(p_rule, 'window', v_least, v_now, p_limit);
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(
+            CONCAT(
+                '{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))),
+                '", "families": ', p.families, '}'
+            )
+            ORDER BY p.part SEPARATOR ', '
+        ), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
+        FROM (
+            SELECT w.due, (ROW_NUMBER() OVER (ORDER BY w.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM work_row AS w
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+    CALL timed_close();
+END;
+
+-- timed_checks: rows that never go, for verify().
+--# create procedure timed_checks
+CREATE PROCEDURE timed_checks(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check how many rows have no time.'
+BEGIN
+    CALL timed_open(p_rule);
+    CALL timed_undated(p_rule);
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT(r.rule, ' ', r.root), IF(u.undated = 0, 'ok', 'notice'), u.undated,
+        CONCAT('0 rows have another ', r.time_name, ' than their family and go without it; ', u.undated, ' have none and stay')
+    FROM rule AS r
+    CROSS JOIN (SELECT COUNT(w.id) AS undated FROM work_row AS w) AS u
+    WHERE r.rule = p_rule;
+    CALL timed_close();
+END;

@@ -1,0 +1,139 @@
+{% import "macros.sql" as w -%}
+{{ session }}
+
+-- {{ rule.name }}_types: the type of keys, for the work tables of the kernel.
+--# create procedure {{ control }}.{{ rule.name }}_types
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
+SQL SECURITY DEFINER
+COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}. [body @body@]'
+BEGIN
+    CREATE TEMPORARY TABLE work_type{% if rule.id_type %} (id {{ rule.id_type }} NOT NULL){% endif %} ENGINE = InnoDB AS
+    SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
+END;
+
+-- {{ rule.name }}_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock what it reads.
+--# create procedure {{ control }}.{{ rule.name }}_window
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'The {{ rule.end_time_name }} of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body @body@]'
+BEGIN
+    SELECT COALESCE(MIN(x.due), o_to)
+    INTO o_to
+    FROM (
+        SELECT t.{{ rule.end_time }} AS due
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < o_to
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+        ORDER BY t.{{ rule.end_time }}
+        LIMIT p_families, 1
+    ) AS x;
+END;
+
+-- {{ rule.name }}_rows: rows of {{ rule.table_name }}, for timed_rows().
+--# create procedure {{ control }}.{{ rule.name }}_rows
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; window, the first p_limit that are not in work_keep. Reads only. [body @body@]'
+BEGIN
+    CASE p_what
+    WHEN 'named' THEN
+        INSERT INTO work_row (id, due)
+        SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        FROM work_target AS c
+        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+{%- for condition in rule.timed.conditions_of_root %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %};
+    WHEN 'undated' THEN
+        INSERT INTO work_row (id)
+        SELECT t.{{ rule.key }}
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} IS NULL
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %};
+    ELSE
+        INSERT INTO work_row (id, due)
+        SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        FROM {{ rule.table }} AS t
+        LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+          AND k1.id IS NULL
+        ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
+        LIMIT p_limit;
+    END CASE;
+END;
+
+-- {{ rule.name }}_count: how many rows a window has.
+--# create procedure {{ control }}.{{ rule.name }}_count
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
+SQL SECURITY DEFINER
+COMMENT 'The rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only. [body @body@]'
+BEGIN
+    SELECT COUNT(*)
+    INTO o_rows
+    FROM (
+        SELECT t.{{ rule.end_time }}
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %}
+        LIMIT p_limit
+    ) AS x;
+END;
+
+-- {{ rule.name }}_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
+--# create procedure {{ control }}.{{ rule.name }}_delete
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
+SQL SECURITY DEFINER
+COMMENT 'Deletes rows of {{ rule.table_name }}, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body @body@]'
+BEGIN
+{%- if rule.archive %}
+    DECLARE v_copied bigint;
+{%- endif %}
+    IF p_from IS NULL THEN
+{%- if rule.archive %}
+        INSERT INTO {{ rule.archive.entry }}
+        SELECT p_run, UTC_TIMESTAMP(6), t.*
+        {{ w::plain_target(rule=rule) }}
+        FOR UPDATE{% if not maria %} OF t{% endif %};
+        SET v_copied = ROW_COUNT();
+{%- endif %}
+        DELETE t
+        {{ w::plain_target(rule=rule) }};
+        SET o_rows = ROW_COUNT();
+    ELSE
+        INSERT INTO work_due (due)
+        SELECT DISTINCT t.{{ rule.end_time }}
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from
+          AND t.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.conditions_of_root %}
+          AND {{ condition }}
+{%- endfor %};
+{%- if rule.archive %}
+        INSERT INTO {{ rule.archive.entry }}
+        SELECT p_run, UTC_TIMESTAMP(6), t.*
+        {{ w::plain_window(rule=rule) }}
+        FOR UPDATE{% if not maria %} OF t{% endif %};
+        SET v_copied = ROW_COUNT();
+{%- endif %}
+        DELETE t
+        {{ w::plain_window(rule=rule) }};
+        SET o_rows = ROW_COUNT();
+    END IF;
+{%- if rule.archive %}
+    {{ w::all_copied(control=control, archive=rule.archive, rows="o_rows") }}
+{%- endif %}
+END;
+
+{{ w::row(control=control, rule=rule) }}

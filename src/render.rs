@@ -42,6 +42,7 @@ mod others;
 mod probes;
 mod registry;
 mod releases;
+mod restore;
 mod rule_view;
 mod settings;
 mod single;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::indexes::within_limit;
 use super::names::{control_name, escaped, home};
+use super::restore;
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
@@ -30,6 +30,20 @@ pub(super) struct ArchiveView {
     entry_within: String,
     /// The rules that archive rows of the table, as literals between commas.
     rule_literals: String,
+}
+
+impl ArchiveView {
+    /// The statements that make the archive and the view in front of it, by what they do.
+    pub(super) fn made(&self) -> [(String, String); 2] {
+        let call = |routine| format!("SELECT {routine}({});", self.table_literal);
+        [
+            (
+                format!("create table {}", self.archive),
+                call("make_archive"),
+            ),
+            (format!("create view {}", self.entry), call("fit_archive")),
+        ]
+    }
 }
 
 /// The archives of a spec, in the order of its tables.
@@ -94,8 +108,7 @@ pub(super) fn readable<'a>(
 pub(super) fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView {
     let name = &graph.table(id).name;
     let control = control_name(graph);
-    let archive = within_limit(dialect, format!("archive_{name}"));
-    let entry = within_limit(dialect, format!("into_archive_{name}"));
+    let [archive, entry] = restore::names(name, dialect);
     let within = |name: &str| format!("{control}.{}", dialect.ident(name));
     let table = dialect.qualified(home(graph, dialect), name);
     let rules: Vec<String> = graph

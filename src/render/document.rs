@@ -13,7 +13,9 @@ use super::registry;
 use super::rule_view::{batch_setting, by_end, nested, time_name};
 use super::single::SingleView;
 use super::spec_view::{counted, updates};
-use super::{acting, archive, cascade, keeps, newest, orphan_guard, settings, stamp, timed};
+use super::{
+    acting, archive, cascade, keeps, newest, orphan_guard, restore, settings, stamp, timed,
+};
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
@@ -28,17 +30,16 @@ struct SpecDocument<'a> {
     control: &'a str,
     roles: Roles,
     rules: Vec<&'a str>,
-    /// What removal times can be set anew, and which rules copy rows before they go.
+    /// What removal times can be set anew.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stamps: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    archiving: Vec<&'a str>,
     /// Where the tables of the application are.
     schema: &'a str,
     /// How many runs there may be at a time.
     workers: i64,
-    /// Whether rows are copied before they go.
-    archives: bool,
+    /// The tables whose rows are copied before they go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    archives: Vec<restore::ArchiveDocument<'a>>,
     lock_class: i32,
     /// The schedule for people, and its jobs.
     schedule: String,
@@ -124,8 +125,6 @@ struct Table<'a> {
     goes: bool,
     #[serde(skip_serializing_if = "is_not")]
     is_set: bool,
-    #[serde(skip_serializing_if = "is_not")]
-    is_archived: bool,
 }
 
 /// What stands there about one rule, in the order in which a person reads it.
@@ -217,6 +216,9 @@ struct RuleDocument<'a> {
     batch_setting: Option<&'static str>,
     #[serde(skip_serializing_if = "is_not")]
     archives: bool,
+    /// How rows are archived, and found there.
+    #[serde(flatten)]
+    kept: restore::KeptDocument<'a>,
     /// Of a rule of single rows: its passes by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
@@ -268,16 +270,11 @@ pub(super) fn windows(graph: &Graph) -> Vec<Window<'_>> {
 pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     let control = control_name(graph);
     let going = going(graph, plan);
-    let is_archived = |name: &str| {
-        let mut archived = graph.rules.iter().flat_map(|rule| &rule.archive);
-        archived.any(|id| graph.table(*id).name == name)
-    };
     let tables = graph.tables.iter().zip(0..).map(|(table, at)| {
         let known = Table {
             columns: acting::columns(graph, table),
             goes: going.contains(&table.name.as_str()),
             is_set: !updates(graph, graph::TableId(at), dialect).is_empty(),
-            is_archived: is_archived(&table.name),
         };
         (table.name.as_str(), known)
     });
@@ -299,13 +296,10 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             login: role("schedule"),
         },
         stamps: stamp::names(graph),
-        archiving: archive::rules(graph)
-            .map(|rule| rule.name.as_str())
-            .collect(),
         rules: graph.rules.iter().map(|rule| rule.name.as_str()).collect(),
         schema: &graph.schema,
         workers: graph.workers,
-        archives: archive::first(graph).is_some(),
+        archives: restore::archives(graph, dialect),
         lock_class: lock_class(&control),
         schedule: graph.schedules.join(", "),
         jobs: Job::of(graph)
@@ -497,6 +491,10 @@ pub(super) fn of_rule(
         cascades: cascade::documents(graph, purge, dialect),
         batch_setting: (!postgres).then_some(batch_setting(rule)),
         archives: !postgres && !rule.archive.is_empty(),
+        kept: match dialect {
+            Dialect::Postgres => restore::of_rule(graph, rule),
+            Dialect::Mysql | Dialect::Mariadb => restore::KeptDocument::default(),
+        },
         passes: single.map_or_else(Vec::new, SingleView::passes),
         report_preview: report(graph::Document::Preview),
         report_run: report(graph::Document::Run),

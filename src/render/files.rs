@@ -96,7 +96,7 @@ pub(super) fn files(
     view: &SpecView,
 ) -> Result<Vec<File>> {
     let mut shown = Shown::of(view)?;
-    if !view.archives.is_empty() {
+    if !view.archives.is_empty() && dialect != Dialect::Postgres {
         shown = shown.with("unarchive", &unarchive::view(graph, dialect));
     }
     let path = |name: &str| format!("{}/{}/{name}", graph.name, dialect.facts().folder);

@@ -4,7 +4,7 @@
 use super::document::quoted;
 use super::names::sha256;
 use super::rule_view::by_end;
-use super::{sql, stamp, timed};
+use super::{archive, sql, stamp, timed};
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule};
@@ -93,7 +93,8 @@ fn with_parts(text: &str) -> String {
     let mut whole = String::new();
     for line in text.lines() {
         let code = line.trim_start();
-        let part = code.strip_prefix("--+ ").map(|name| {
+        let name = code.strip_prefix("--+ ").filter(|name| *name != "archives");
+        let part = name.map(|name| {
             PARTS
                 .iter()
                 .find(|(known, _)| *known == name)
@@ -254,6 +255,28 @@ const STAMP: &[KernelFile] = &[
     },
 ];
 
+/// What archives need besides.
+const ARCHIVE: &[KernelFile] = &[
+    KernelFile {
+        name: "25_archive.sql",
+        purpose: "the archive: copies of the rows that go",
+        text: text!("postgres/features/25_archive.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "44_unarchive.sql",
+        purpose: "how rows leave the archive",
+        text: text!("postgres/features/44_unarchive.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "44_unarchive_calls.sql",
+        purpose: "how rows leave the archive: what commits",
+        text: text!("postgres/features/44_unarchive_calls.sql"),
+        prologue: Prologue::Commits,
+    },
+];
+
 /// Those that an installation needs.
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
     let plain = |rule: &Rule| {
@@ -266,13 +289,14 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
         (graph.rules.iter().any(plain), innodb::TIMED),
         (graph.workers > 1, innodb::WORKERS),
     ];
-    let postgres: [(bool, &[KernelFile]); 6] = [
+    let postgres: [(bool, &[KernelFile]); 7] = [
         (true, CORE),
         (graph.rules.iter().any(by_end), END_TIME),
         (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
         (graph.rules.iter().any(|rule| rule.single.is_some()), SINGLE),
         (graph.workers > 1, WORKERS),
         (!stamp::names(graph).is_empty(), STAMP),
+        (archive::first(graph).is_some(), ARCHIVE),
     ];
     let modules = if dialect == Dialect::Postgres {
         &postgres[..]
@@ -292,6 +316,8 @@ pub(super) struct Told {
     /// What an uninstallation takes away, and the indexes among it: quoted, the last one first.
     pub(super) undo: String,
     pub(super) indexes: Vec<(String, String)>,
+    /// The statements that make the archives, by what they do.
+    pub(super) archives: Vec<[(String, String); 2]>,
 }
 
 /// What stands in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
@@ -372,6 +398,12 @@ impl KernelFile {
             _ => with_parts(self.text.sql),
         };
         for line in bare.lines() {
+            if line == "--+ archives" {
+                for (what, statement) in told.archives.iter().flatten() {
+                    text += &format!("--# {what}\n{statement}\n");
+                }
+                continue;
+            }
             let line = match self.prologue {
                 Prologue::Commits => line.replace("windrow.", &format!("{control}.")),
                 _ => line.to_owned(),
@@ -485,6 +517,7 @@ mod tests {
             SINGLE,
             WORKERS,
             STAMP,
+            ARCHIVE,
             innodb::CORE,
             innodb::END_TIME,
             innodb::TIMED,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::archive::ArchiveView;
 use super::edges::none;
 use super::indexes::index_view;
 use super::jobs::jobs;
@@ -155,6 +156,10 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             schedule: document::of_schedule(graph, dialect),
             undo: document::of_undo(graph, dialect),
             indexes: indexes.iter().rev().map(IndexView::dropped).collect(),
+            archives: archive::views(graph, dialect)
+                .iter()
+                .map(ArchiveView::made)
+                .collect(),
         },
         jobs: jobs(graph, dialect),
         workers: graph.workers,

@@ -22,11 +22,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "postgres",
-        "25_archive.sql",
-        include_str!("../../templates/postgres/25_archive.sql"),
-    ),
-    (
-        "postgres",
         "30_rule.sql",
         include_str!("../../templates/postgres/30_rule.sql"),
     ),
@@ -54,11 +49,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
         "postgres",
         "42_stamp.sql",
         include_str!("../../templates/postgres/42_stamp.sql"),
-    ),
-    (
-        "postgres",
-        "44_unarchive.sql",
-        include_str!("../../templates/postgres/44_unarchive.sql"),
     ),
     (
         "postgres",

@@ -145,7 +145,7 @@ pub(super) fn view(graph: &Graph, dialect: Dialect) -> UnarchiveView {
 
 /// The archived tables in the order in which their rows come back: the reverse of a deletion, and whatever names
 /// another one after it.
-fn order(graph: &Graph) -> Vec<TableId> {
+pub(super) fn order(graph: &Graph) -> Vec<TableId> {
     let mut left: Vec<TableId> = Vec::new();
     for id in graph.rules.iter().flat_map(|rule| rule.order.iter().rev()) {
         let is_archived = graph.rules.iter().any(|rule| rule.archive.contains(id));
@@ -169,7 +169,7 @@ fn order(graph: &Graph) -> Vec<TableId> {
 }
 
 /// The place of a table, from 1; 0 where it is not archived.
-fn place(order: &[TableId], id: TableId) -> usize {
+pub(super) fn place(order: &[TableId], id: TableId) -> usize {
     order
         .iter()
         .position(|other| *other == id)

@@ -232,6 +232,7 @@ fn the_kernel_deletes_from_its_own_tables_alone() {
                 .map(str::to_owned),
         );
         let mut deletions = 0;
+        let mut composed = 0;
         for (path, text) in &files {
             for (number, line) in text.lines().enumerate() {
                 let code = line.split("--").next().unwrap_or_default();
@@ -240,6 +241,11 @@ fn the_kernel_deletes_from_its_own_tables_alone() {
                 };
                 let table = after.split([' ', ';']).next().unwrap_or_default();
                 deletions += 1;
+                // The name of an archive is a value: the registry has it.
+                if table.starts_with('%') && path.ends_with("features/44_unarchive.sql") {
+                    composed += 1;
+                    continue;
+                }
                 let place = format!("{}:{}", path.display(), number + 1);
                 let is_own = own.contains(table) || table.starts_with("work_");
                 assert!(is_own, "{place}: deletes from {table}");
@@ -249,6 +255,8 @@ fn the_kernel_deletes_from_its_own_tables_alone() {
             assert!(!text.contains("`."), "{}", path.display());
         }
         assert!(deletions > 15, "only {deletions} deletions were found");
+        let known = if dialect == Dialect::Postgres { 2 } else { 0 };
+        assert_eq!(composed, known, "deletions from a table that is a value");
     }
 }
 

@@ -19,7 +19,11 @@ SELECT windrow_yworkflow.register_rule(1, $windrow$
     "max_active_sessions": 0, "max_old_snapshot": 0, "max_replica_lag": 0, "max_replica_wal": 0, "nice": 0, "rate": 0,
     "retries": 3, "run_families": 10000, "run_rows": 0, "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "integer"
+  "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "integer",
+  "archive": ["persistent_attribute"],
+  "archive_ways": [
+    {"table": "persistent_attribute", "family": ["workflow_instance_id"]}
+  ]
 }
 $windrow$);
 RESET ROLE;

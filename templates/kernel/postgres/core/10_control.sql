@@ -185,9 +185,9 @@ COMMENT ON TABLE spec IS
     'What the spec says of the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may be at a time; archives: some rows are copied before they go; lock_class: of the advisory locks by which sessions see that a run goes on. Written by an installation.';
 --# fill table spec
 INSERT INTO spec (schema_name, workers, archives, lock_class, document)
-SELECT d.schema, d.workers, d.archives, d.lock_class, s.document
+SELECT d.schema, d.workers, s.document ? 'archives', d.lock_class, s.document
 FROM (SELECT current_setting('windrow.document')::jsonb AS document) AS s
-CROSS JOIN LATERAL jsonb_to_record(s.document) AS d(schema text, workers integer, archives boolean, lock_class integer)
+CROSS JOIN LATERAL jsonb_to_record(s.document) AS d(schema text, workers integer, lock_class integer)
 ON CONFLICT (only_row) DO UPDATE
 SET schema_name = excluded.schema_name,
     workers = excluded.workers,

@@ -105,9 +105,11 @@ BEGIN
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
     DELETE FROM known_table;
     INSERT INTO known_table (name, columns, goes, is_set, is_archived)
-    SELECT t.key, d.columns, coalesce(d.goes, false), coalesce(d.is_set, false), coalesce(d.is_archived, false)
+    SELECT
+        t.key, d.columns, coalesce(d.goes, false), coalesce(d.is_set, false),
+        coalesce(p_document -> 'archives' @> jsonb_build_array(jsonb_build_object('table', t.key)), false)
     FROM jsonb_each(p_document -> 'tables') AS t
-    CROSS JOIN LATERAL jsonb_to_record(t.value) AS d(columns name[], goes boolean, is_set boolean, is_archived boolean);
+    CROSS JOIN LATERAL jsonb_to_record(t.value) AS d(columns name[], goes boolean, is_set boolean);
     DELETE FROM known_key;
     INSERT INTO known_key (table_name, columns, parent, named, effects)
     SELECT d.table_name, d.columns, d.parent, d.named, d.effects

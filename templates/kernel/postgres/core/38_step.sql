@@ -94,8 +94,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    -- The document is large: it is read where there are archives at all.
-    IF (SELECT s.archives AND s.document -> 'archiving' ? p_rule FROM spec AS s) THEN
+    IF (SELECT s.archives FROM spec AS s) THEN
         PERFORM check_archive(p_rule);
     END IF;
     -- Deferred foreign keys speak now, while this batch can still be rolled back alone.

@@ -28,7 +28,7 @@ BEGIN
     END;
     -- What the rules of some strategies know of rows that they never look at, and whether the archive fits its tables.
     FOR v_rule IN
-        SELECT r.rule, r.strategy, r.time_name, coalesce(v_spec -> 'archiving' ? r.rule, false) AS archives
+        SELECT r.rule, r.strategy, r.time_name, r.document ? 'archive' AS archives
         FROM rule AS r
         ORDER BY r.position
     LOOP

@@ -15,17 +15,20 @@ use crate::ui::{Ui, counted};
 /// Writes or checks the files.
 pub(super) fn generate(args: &Generate, ui: &Ui) -> anyhow::Result<Exit> {
     // Every spec is read before the first file is written.
-    let mut bundles = Vec::new();
-    for spec in &args.specs {
-        let graph = load(spec, ui)?;
-        for dialect in &graph.dialects {
-            bundles.push(render::bundle(&graph, *dialect)?);
-        }
-    }
     let (form, folder) = match &args.bundle {
         Some(folder) => (Form::Client, folder),
         None => (Form::Review, &args.out),
     };
+    let mut bundles = Vec::new();
+    for spec in &args.specs {
+        let graph = load(spec, ui)?;
+        for dialect in &graph.dialects {
+            bundles.push(match form {
+                Form::Client => render::bundle(&graph, *dialect)?,
+                Form::Review => render::review(&graph, *dialect)?,
+            });
+        }
+    }
     let mut stale = Vec::new();
     for bundle in &bundles {
         let changes = if args.check {

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::names::{control_name, escaped, home};
 use super::restore;
-use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
 
@@ -85,11 +84,9 @@ pub(super) fn first(graph: &Graph) -> Option<&Rule> {
 /// The tables and views of the control schema that are no archives, as the files make them.
 pub(super) fn readable<'a>(
     archives: &[ArchiveView],
-    files: impl Iterator<Item = &'a File>,
+    statements: impl Iterator<Item = &'a str>,
 ) -> Vec<String> {
-    let statements = files.flat_map(|file| &file.statements);
-    let made = statements.filter_map(|statement| {
-        let what = &statement.what;
+    let made = statements.filter_map(|what| {
         what.strip_prefix("create table ")
             .or_else(|| what.strip_prefix("create view "))
     });

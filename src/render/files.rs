@@ -2,11 +2,15 @@
 
 use anyhow::Result;
 
+use super::archive::{self, ArchiveView};
+use super::claims::{self, Asked};
+use super::names::home;
+use super::spec_view::looked_into;
 use super::sql::file;
 use super::templates::{Shown, Templates};
 use super::views::{RuleView, SpecView};
-use super::{kernel, unarchive};
-use crate::bundle::File;
+use super::{kernel, orphan_guard, unarchive};
+use crate::bundle::{File, Form};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
@@ -84,45 +88,159 @@ fn of_rule(rule: &RuleView) -> &'static str {
     }
 }
 
-/// All files, sorted: numbers and names say in which order they are applied.
-///
-/// # Errors
-///
-/// Fails only where a template is broken: the message names it.
-pub(super) fn files(
-    graph: &Graph,
-    folder: Templates,
+/// Those that name what the others make, on MySQL and MariaDB.
+const LATE: [&str; 3] = ["00_database.sql", "50_grants.sql", "52_triggers.sql"];
+
+/// Makes the files of an installation.
+pub(super) struct Press<'a> {
+    graph: &'a Graph,
     dialect: Dialect,
-    view: &SpecView,
-) -> Result<Vec<File>> {
-    let mut shown = Shown::of(view)?;
-    if !view.archives.is_empty() && dialect != Dialect::Postgres {
-        shown = shown.with("unarchive", &unarchive::view(graph, dialect));
-    }
-    let path = |name: &str| format!("{}/{}/{name}", graph.name, dialect.facts().folder);
-    let mut files = Vec::new();
-    for (template, purpose) in templates(view) {
-        if folder.has(template) {
-            let body = folder.text(template, &shown)?;
-            files.push(file(graph, dialect, path(template), purpose, &body));
+    view: &'a SpecView,
+    folder: Templates,
+    pub(super) shown: Shown,
+}
+
+impl<'a> Press<'a> {
+    /// # Errors
+    ///
+    /// Never: a view is a map of names.
+    pub(super) fn new(graph: &'a Graph, dialect: Dialect, view: &'a SpecView) -> Result<Self> {
+        let mut shown = Shown::of(view)?;
+        if !view.archives.is_empty() && dialect != Dialect::Postgres {
+            shown.show("unarchive", &unarchive::view(graph, dialect));
         }
+        if dialect != Dialect::Postgres {
+            shown.show("shadows", &shadows(graph, &view.archives, dialect));
+        }
+        Ok(Press {
+            graph,
+            dialect,
+            view,
+            folder: Templates::of(dialect.facts().templates),
+            shown,
+        })
     }
-    for rule in &view.rules {
-        let body = folder.text(of_rule(rule), &shown.with("rule", rule))?;
-        let purpose = format!(
-            "the rule {}: who may go, and the statements that delete",
-            rule.name
-        );
-        let path = path(&format!("30_{}.sql", rule.name));
-        files.push(file(graph, dialect, path, &purpose, &body));
+
+    /// All files of a form, sorted: numbers and names say in which order they are applied.
+    ///
+    /// # Errors
+    ///
+    /// Fails only where a template is broken: the message names it.
+    pub(super) fn files(&mut self, form: Form) -> Result<Vec<File>> {
+        let mut files = self.early()?;
+        for (template, purpose) in templates(self.view) {
+            if LATE.contains(&template) && self.folder.has(template) {
+                if template == "52_triggers.sql" && self.dialect != Dialect::Postgres {
+                    self.shown.show("triggers", &[(); 0]);
+                    let draft = [self.file(template, template, purpose)?];
+                    let triggers = orphan_guard::triggers(&draft, self.dialect);
+                    self.shown.show("triggers", &triggers);
+                }
+                files.push(self.file(template, template, purpose)?);
+            }
+        }
+        if form == Form::Client {
+            for kernel in kernel::files(self.graph, self.dialect) {
+                let SpecView {
+                    control,
+                    owner,
+                    told,
+                    ..
+                } = self.view;
+                let text = kernel.text(self.dialect, control, owner, told);
+                let path = self.path(kernel.name);
+                files.push(File {
+                    kernel: true,
+                    ..file(self.graph, self.dialect, path, kernel.purpose, &text)
+                });
+            }
+        }
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
     }
-    for kernel in kernel::files(graph, dialect) {
-        let text = kernel.text(dialect, &view.control, &view.owner, &view.told);
-        files.push(File {
-            kernel: true,
-            ..file(graph, dialect, path(kernel.name), kernel.purpose, &text)
+
+    /// The files that name nothing of others, and what there is to know of them for those that do.
+    ///
+    /// # Errors
+    ///
+    /// As [`Press::files`].
+    pub(super) fn early(&mut self) -> Result<Vec<File>> {
+        let mut files = Vec::new();
+        for (template, purpose) in templates(self.view) {
+            if !LATE.contains(&template) && self.folder.has(template) {
+                files.push(self.file(template, template, purpose)?);
+            }
+        }
+        for rule in &self.view.rules {
+            self.shown.show("rule", rule);
+            let purpose = format!(
+                "the rule {}: who may go, and the statements that delete",
+                rule.name
+            );
+            let name = format!("30_{}.sql", rule.name);
+            files.push(self.file(of_rule(rule), &name, &purpose)?);
+        }
+        if self.dialect != Dialect::Postgres {
+            self.learn(&files)?;
+        }
+        Ok(files)
+    }
+
+    /// Some files of MySQL and MariaDB name what others make.
+    fn learn(&mut self, early: &[File]) -> Result<()> {
+        let dialect = self.dialect;
+        let kernel = kernel::files(self.graph, dialect);
+        let kernel = kernel.iter().flat_map(|file| {
+            let made = file.statements(&self.view.control);
+            made.map(|what| (file.name, what))
         });
+        let own = early.iter().flat_map(|file| {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            let statements = file.statements.iter();
+            statements.map(move |statement| (name, statement.what.clone()))
+        });
+        let made: Vec<(&str, String)> = kernel.chain(own).collect();
+        let tables = made
+            .iter()
+            .filter_map(|(_, what)| what.strip_prefix("create table "));
+        let ledger: Vec<String> = tables
+            .filter_map(|name| Some(dialect.text(&dialect.bare(name.split_once('.')?.1))))
+            .collect();
+        let readable = made.iter().filter(|(file, _)| *file < "50_");
+        let readable = readable.map(|(_, what)| what.as_str());
+        let readable = archive::readable(&self.view.archives, readable);
+        self.shown.show("ledger", &ledger);
+        self.shown.show("readable", &readable);
+        let claims = claims::query("claims.sql", dialect, &mut self.shown, Asked::Installing)?;
+        self.shown.show("claims", &claims);
+        Ok(())
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(files)
+
+    fn path(&self, name: &str) -> String {
+        let folder = self.dialect.facts().folder;
+        format!("{}/{folder}/{name}", self.graph.name)
+    }
+
+    /// The file that a template makes.
+    fn file(&self, template: &str, name: &str, purpose: &str) -> Result<File> {
+        let body = self.folder.text(template, &self.shown)?;
+        let path = self.path(name);
+        Ok(file(self.graph, self.dialect, path, purpose, &body))
+    }
+}
+
+/// The tables of the application that the routines of MySQL and MariaDB read, and the archives.
+fn shadows(graph: &Graph, archives: &[ArchiveView], dialect: Dialect) -> Vec<String> {
+    let tables = graph.tables.iter().map(|table| &table.name);
+    let archives = archives
+        .iter()
+        .flat_map(|archive| [&archive.archive, &archive.entry]);
+    let mut names: Vec<String> = tables
+        .map(|name| dialect.qualified(home(graph, dialect), name))
+        .chain(looked_into(graph, &[], dialect))
+        .chain(archives.cloned())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }

@@ -366,6 +366,15 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
 }
 
 impl KernelFile {
+    /// What its statements do.
+    pub(super) fn statements(&self, control: &str) -> impl Iterator<Item = String> {
+        let markers = self.text.sql.lines();
+        markers.filter_map(|line| {
+            let what = line.strip_prefix("--# ")?;
+            Some(qualified(what, control).unwrap_or_else(|| what.to_owned()))
+        })
+    }
+
     /// The text as an installation applies it. In front of it stands who does and where unqualified names lead, and the
     /// markers of its statements name the schema.
     pub(super) fn text(&self, dialect: Dialect, control: &str, owner: &str, told: &Told) -> String {
@@ -408,7 +417,7 @@ impl KernelFile {
                 Prologue::Commits => line.replace("windrow.", &format!("{control}.")),
                 _ => line.to_owned(),
             };
-            text.push_str(&qualified(&line, control).unwrap_or(line));
+            text.push_str(&marked(&line, control).unwrap_or(line));
             text.push('\n');
         }
         if ![Prologue::Schedule, Prologue::Undo].contains(&self.prologue) {
@@ -431,7 +440,7 @@ impl KernelFile {
         }
         text.push('\n');
         for line in with_parts(self.text.sql).lines() {
-            text.push_str(&qualified(line, control).unwrap_or_else(|| line.to_owned()));
+            text.push_str(&marked(line, control).unwrap_or_else(|| line.to_owned()));
             text.push('\n');
         }
         text
@@ -479,14 +488,19 @@ fn undo(bare: &str, control: &str, indexes: &[(String, String)]) -> String {
 }
 
 /// A marker with the schema before the name of its object; none for any other line.
-fn qualified(line: &str, control: &str) -> Option<String> {
-    let what = line.strip_prefix("--# ")?;
+fn marked(line: &str, control: &str) -> Option<String> {
+    let what = qualified(line.strip_prefix("--# ")?, control)?;
+    Some(format!("--# {what}"))
+}
+
+/// What a statement does, with the schema before the name of its object; none where that has none.
+fn qualified(what: &str, control: &str) -> Option<String> {
     let (verb, name) = what.rsplit_once(' ')?;
     let kinds = ["function", "procedure", "table", "view"];
     let kind = verb.rsplit_once(' ')?.1;
     kinds
         .contains(&kind)
-        .then(|| format!("--# {verb} {control}.{name}"))
+        .then(|| format!("{verb} {control}.{name}"))
 }
 
 #[cfg(test)]
@@ -495,7 +509,7 @@ mod tests {
 
     #[test]
     fn a_marker_names_the_schema_and_nothing_else_does() {
-        let marker = |line| qualified(line, "windrow_x");
+        let marker = |line| marked(line, "windrow_x");
         assert_eq!(
             marker("--# create table rule").as_deref(),
             Some("--# create table windrow_x.rule")

@@ -133,8 +133,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             "`"
         },
         control_literal: dialect.text(&control),
-        claims: String::new(),
-        ledger: Vec::new(),
         schema: dialect.ident(home(graph, dialect)),
         schema_pattern: dialect
             .ident(&home(graph, dialect).replace('_', "\\_").replace('%', "\\%")),
@@ -235,15 +233,12 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .collect(),
         archives: archive::views(graph, dialect),
         guards: orphan_guard::views(graph, dialect),
-        triggers: Vec::new(),
         archiving_literals: archive::rules(graph)
             .map(|rule| dialect.text(&rule.name))
             .collect::<Vec<_>>()
             .join(", "),
         archiving_first: archive::first(graph)
             .map_or_else(String::new, |rule| dialect.text(&rule.name)),
-        readable: Vec::new(),
-        shadows: Vec::new(),
         auditor_routines,
         operator_routines,
         by_expression: indexes_by_expression,

@@ -280,14 +280,26 @@ pub fn body_fingerprint(dialect: Dialect, body: &str) -> String {
     if dialect == Dialect::Postgres {
         return hex12(body);
     }
-    let code: String = spoken(dialect, body)
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("--"))
-        .flat_map(|line| line.chars().chain(['\n']))
-        .filter(|sign| !['\'', '\\'].contains(sign))
-        .collect();
-    let words: Vec<&str> = code.split_whitespace().collect();
-    hex12(&words.join(" "))
+    let spoken = spoken(dialect, body);
+    let mut code = String::with_capacity(spoken.len());
+    let lines = spoken.lines().map(str::trim);
+    for line in lines.filter(|line| !line.starts_with("--")) {
+        let mut apart = true;
+        for sign in line.chars() {
+            match sign {
+                '\'' | '\\' => {}
+                sign if sign.is_whitespace() => apart = true,
+                sign => {
+                    if apart && !code.is_empty() {
+                        code.push(' ');
+                    }
+                    apart = false;
+                    code.push(sign);
+                }
+            }
+        }
+    }
+    hex12(&code)
 }
 
 /// A text as a server keeps it: what a comment has for the other server goes, and of what it has for this one, the comment.

@@ -1,7 +1,7 @@
-//! The templates, parsed once.
+//! The templates, and what they are shown.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{PoisonError, RwLock};
 
 use anyhow::{Context as _, Result};
 use serde::Serialize;
@@ -197,15 +197,16 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The templates of a folder.
+/// The templates of a folder. Each is parsed once in the life of the process, when it is first needed.
 #[derive(Clone, Copy)]
 pub(super) struct Templates {
     folder: &'static str,
-    tera: &'static tera::Tera,
 }
 
+/// What has been parsed, by folder.
+static PARSED: RwLock<BTreeMap<&str, tera::Tera>> = RwLock::new(BTreeMap::new());
+
 /// What templates are shown: the fields of a view by their names.
-#[derive(Clone)]
 pub(super) struct Shown(tera::Context);
 
 impl Shown {
@@ -218,40 +219,29 @@ impl Shown {
         Ok(Shown(tera::Context::from_serialize(view)?))
     }
 
-    /// The same with one more.
-    pub(super) fn with(&self, name: &str, value: &(impl Serialize + ?Sized)) -> Shown {
-        let mut shown = self.clone();
-        shown.0.insert(name, value);
-        shown
+    /// Shows one more, or another of the same name.
+    pub(super) fn show(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+        self.0.insert(name, value);
     }
 }
 
 impl Templates {
-    /// Those of a folder. They are parsed once in the life of the process, where they are needed: it takes most of the time
-    /// of rendering.
-    ///
-    /// # Errors
-    ///
-    /// Fails only where a template is broken.
-    pub(super) fn of(folder: &'static str) -> Result<Templates> {
-        static PARSED: Mutex<BTreeMap<&str, &tera::Tera>> = Mutex::new(BTreeMap::new());
-        let mut parsed = PARSED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tera) = parsed.get(folder) {
-            return Ok(Templates { folder, tera });
-        }
-        let sources = TEMPLATES.iter().filter(|(of, ..)| *of == folder);
-        let mut tera = tera::Tera::default();
-        tera.autoescape_on(Vec::new());
-        tera.add_raw_templates(sources.map(|(_, name, source)| (name, source)))
-            .with_context(|| format!("cannot read the templates of `{folder}`"))?;
-        let tera = &*Box::leak(Box::new(tera));
-        parsed.insert(folder, tera);
-        Ok(Templates { folder, tera })
+    /// Those of a folder.
+    pub(super) fn of(folder: &'static str) -> Templates {
+        Templates { folder }
+    }
+
+    /// The source of one of them.
+    fn source(self, name: &str) -> Option<&'static str> {
+        let found = TEMPLATES
+            .iter()
+            .find(|(folder, known, _)| *folder == self.folder && *known == name);
+        found.map(|(_, _, source)| *source)
     }
 
     /// Whether there is one of this name.
     pub(super) fn has(self, name: &str) -> bool {
-        self.tera.get_template_names().any(|known| known == name)
+        self.source(name).is_some()
     }
 
     /// The text of one of them.
@@ -260,8 +250,49 @@ impl Templates {
     ///
     /// Fails only where the template is broken: the message names it.
     pub(super) fn text(self, name: &str, shown: &Shown) -> Result<String> {
-        self.tera
-            .render(name, &shown.0)
-            .with_context(|| format!("cannot render the template `{}/{name}`", self.folder))
+        loop {
+            let parsed = PARSED.read().unwrap_or_else(PoisonError::into_inner);
+            match parsed.get(self.folder) {
+                Some(tera) if tera.get_template_names().any(|known| known == name) => {
+                    return tera.render(name, &shown.0).with_context(|| {
+                        format!("cannot render the template `{}/{name}`", self.folder)
+                    });
+                }
+                _ => drop(parsed),
+            }
+            self.parse(name)?;
+        }
+    }
+
+    /// Parses a template with those that it imports and includes.
+    fn parse(self, name: &str) -> Result<()> {
+        let mut parsed = PARSED.write().unwrap_or_else(PoisonError::into_inner);
+        let tera = parsed.entry(self.folder).or_insert_with(|| {
+            let mut tera = tera::Tera::default();
+            tera.autoescape_on(Vec::new());
+            tera
+        });
+        let mut needed = vec![name];
+        let mut at = 0;
+        while let Some(name) = needed.get(at) {
+            let source = self.source(name).unwrap_or_default();
+            for other in ["{% import \"", "{% include \""]
+                .iter()
+                .flat_map(|tag| source.split(tag).skip(1))
+                .filter_map(|rest| rest.split('"').next())
+            {
+                if !needed.contains(&other) {
+                    needed.push(other);
+                }
+            }
+            at += 1;
+        }
+        let sources = needed
+            .iter()
+            .filter(|name| !tera.get_template_names().any(|known| known == **name))
+            .filter_map(|name| Some((*name, self.source(name)?)));
+        let sources: Vec<_> = sources.collect();
+        tera.add_raw_templates(sources)
+            .with_context(|| format!("cannot read the template `{}/{name}`", self.folder))
     }
 }

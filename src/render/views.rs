@@ -9,7 +9,7 @@ use super::jobs::JobView;
 use super::keeps::{KeepView, MeetView};
 use super::last::LastView;
 use super::newest::NewestView;
-use super::orphan_guard::{GuardView, TriggerView};
+use super::orphan_guard::GuardView;
 use super::releases::ReleaseView;
 use super::settings::ThrottlesView;
 use super::via::ViaView;
@@ -40,10 +40,6 @@ pub(super) struct SpecView {
     /// What stands around a name that is a word of the server's language.
     pub(super) q: &'static str,
     pub(super) control_literal: String,
-    /// What looks for things of others under windrow's names before an installation.
-    pub(super) claims: String,
-    /// The tables of the control database, as literals.
-    pub(super) ledger: Vec<String>,
     pub(super) schema: String,
     pub(super) schema_literal: String,
     /// The schema where GRANT would take `_` and `%` for any sign.
@@ -104,17 +100,12 @@ pub(super) struct SpecView {
     pub(super) grants: Vec<String>,
     /// The archives, one for each table that some rule archives.
     pub(super) archives: Vec<ArchiveView>,
-    /// What stands on tables whose rows may not become orphans, and the triggers that come of it.
+    /// What stands on tables whose rows may not become orphans.
     pub(super) guards: Vec<GuardView>,
-    pub(super) triggers: Vec<TriggerView>,
     /// The rules with archives, as literals between commas.
     pub(super) archiving_literals: String,
     /// The first of them, which has the settings of the archive.
     pub(super) archiving_first: String,
-    /// What an auditor may read where that is not the whole control schema.
-    pub(super) readable: Vec<String>,
-    /// The tables and views that the routines read: a temporary table of that name would hide them.
-    pub(super) shadows: Vec<String>,
     pub(super) auditor_routines: Vec<String>,
     pub(super) operator_routines: Vec<String>,
 }

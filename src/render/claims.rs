@@ -1,0 +1,110 @@
+//! The queries for what somebody else has made under the names of an installation, or may change.
+
+use anyhow::Result;
+
+use super::files::Press;
+use super::names::{control_name, role_name};
+use super::spec_view::spec_view;
+use super::templates::{Shown, Templates};
+use super::{archive, document, kernel, stamp};
+use crate::dialect::Dialect;
+use crate::graph::Graph;
+use crate::plan::{self, Plan};
+
+/// Who asks what belongs to others, and when.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// An installation, or before it.
+    Installing,
+    /// `windrow diff`.
+    Later,
+    /// The program, of the accounts of MySQL and MariaDB, which not everybody may see.
+    OfAccounts,
+}
+
+/// The queries that an installation asks first, in the session of whoever installs.
+///
+/// # Errors
+///
+/// Fails only where the template is broken.
+pub fn claims(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
+    let graph = &graph.named_for(dialect);
+    let plan = plan::make(graph);
+    if dialect == Dialect::Postgres {
+        // PostgreSQL shows its roles to everybody: one question has it all.
+        return Ok(vec![kernel::claims(&who(graph, &plan, Asked::Installing))]);
+    }
+    let view = spec_view(graph, &plan, dialect);
+    let mut press = Press::new(graph, dialect, &view)?;
+    press.early()?;
+    [Asked::Installing, Asked::OfAccounts]
+        .iter()
+        .map(|asked| query("claims.sql", dialect, &mut press.shown, *asked))
+        .collect()
+}
+
+/// The queries of `windrow diff`.
+pub(super) fn deviations(
+    graph: &Graph,
+    plan: &Plan,
+    dialect: Dialect,
+    shown: &mut Shown,
+) -> Result<Vec<String>> {
+    if dialect == Dialect::Postgres {
+        let who = who(graph, plan, Asked::Later);
+        return Ok(vec![kernel::claims(&who), kernel::rights(&who)]);
+    }
+    [Asked::Later, Asked::OfAccounts]
+        .iter()
+        .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
+        .map(|(template, asked)| query(template, dialect, shown, asked))
+        .collect()
+}
+
+/// A query that several others have in them.
+pub(super) fn query(
+    template: &str,
+    dialect: Dialect,
+    shown: &mut Shown,
+    asked: Asked,
+) -> Result<String> {
+    shown.show("installing", &(asked == Asked::Installing));
+    shown.show("accounts", &(asked == Asked::OfAccounts));
+    let text = Templates::of(dialect.facts().templates).text(template, shown)?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// The names of an installation on PostgreSQL, as a query that answers one row: what view `installation` has inside of one.
+fn who(graph: &Graph, plan: &Plan, asked: Asked) -> String {
+    let dialect = Dialect::Postgres;
+    let control = control_name(graph);
+    let list = |names: Vec<&str>| {
+        let names: Vec<String> = names.iter().map(|name| dialect.text(name)).collect();
+        format!("ARRAY[{}]::pg_catalog.text[]", names.join(", "))
+    };
+    let stamps = stamp::names(graph);
+    let role = |suffix: &str| dialect.text(&role_name(dialect, &control, suffix));
+    // Who may be a member of the owner role: the one who installs, or has installed.
+    let installers = match asked {
+        Asked::Installing => "ARRAY[current_user, session_user]".to_owned(),
+        _ => format!("ARRAY(SELECT c.installed_by FROM {control}.control AS c)"),
+    };
+    let columns = [
+        (dialect.text(&control), "control"),
+        (role("owner"), "owner"),
+        (role("operator"), "operator"),
+        (role("auditor"), "auditor"),
+        (dialect.text(&graph.schema), "schema"),
+        (list(document::going(graph, plan)), "tables"),
+        (
+            list(graph.rules.iter().map(|rule| rule.name.as_str()).collect()),
+            "rules",
+        ),
+        (list(stamps.iter().map(String::as_str).collect()), "stamps"),
+        ((archive::first(graph).is_some()).to_string(), "archives"),
+        (installers, "installers"),
+        ((asked == Asked::Installing).to_string(), "installing"),
+    ];
+    let columns = columns.map(|(value, name)| format!("{value} AS {name}"));
+    format!("SELECT {}", columns.join(", "))
+}

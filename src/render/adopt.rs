@@ -16,13 +16,16 @@ pub(super) struct AdoptView {
     joins: Vec<JoinView>,
     /// Where these rows are named by others: the variable or work table with the keys of those that are, its type, and the
     /// ways by which they are found, each of a row that names them by `x`. Others that name them go before them.
-    named: String,
+    pub(super) named: String,
     key: String,
     key_type: &'static str,
     ways: Vec<WayView>,
-    /// What finds these rows from the instances `v_all`, for PostgreSQL; whether there may be any: true, false or NULL.
+    /// What finds these rows from what is known of the families, `a`, for PostgreSQL; whether there may be any: true, false
+    /// or NULL.
     pub(super) found: String,
     look: String,
+    /// PostgreSQL: that row `t` names no root, and rows of a family that is there name it.
+    is_named: String,
 }
 
 /// A table that is joined.
@@ -106,6 +109,7 @@ impl<'a> Adopter<'a> {
             ways: Vec::new(),
             found: String::new(),
             look: String::new(),
+            is_named: String::new(),
         };
         if let Some(own) = self.own(member.table) {
             view.joins = self.joins(own, member, "t");
@@ -119,23 +123,24 @@ impl<'a> Adopter<'a> {
         view.ways = self.ways(member);
         let position = self.position(member.table);
         view.named = match self.dialect {
-            Dialect::Postgres => format!("v_adopted_{position}"),
+            Dialect::Postgres => format!("o_adopted_{position}"),
             Dialect::Mysql | Dialect::Mariadb => format!("work_adopted_{position}"),
         };
         let rootless = self.rootless(member, "t");
-        view.found = format!("t.{} = ANY ({}) AND {rootless}", view.key, view.named);
+        view.found = format!("t.{} = ANY (a.{}) AND {rootless}", view.key, view.named);
         view.look = format!("{} <> '{{}}'", view.named);
+        view.is_named = self.is_named(member, &view.ways);
         (!view.ways.is_empty()).then_some(view)
     }
 
     fn found(&self, own: &Own, member: &Member) -> String {
         let list = match own.through {
-            None => "v_all".to_owned(),
+            None => "o_all".to_owned(),
             Some(between) => self.variable(between),
         };
         let column = self.dialect.ident(&own.column);
         format!(
-            "t.{column} = ANY ({list}) AND {}",
+            "t.{column} = ANY (a.{list}) AND {}",
             self.rootless(member, "t")
         )
     }
@@ -150,11 +155,11 @@ impl<'a> Adopter<'a> {
         match (self.dialect, own.through) {
             (Dialect::Postgres, through) => {
                 let says = match through {
-                    None => "IN (SELECT unnest(v_all))",
+                    None => "IN (SELECT unnest(o_all))",
                     Some(_) => "IS NOT NULL",
                 };
                 format!(
-                    "(SELECT count(*) = {LOOKED_AT} OR bool_or(l.{column} {says}) FROM ({some}) AS l)"
+                    "(SELECT count(*) = {LOOKED_AT} OR bool_or(l.{column} {says})\n FROM ({some}) AS l)"
                 )
             }
             (_, None) => {
@@ -205,72 +210,111 @@ impl<'a> Adopter<'a> {
     /// That row `t` does not belong, without naming a root, to an instance of a family that stays: of one whose root is
     /// there, where families go as such, else of one of the list.
     pub(super) fn spares(&self, member: &Member, list: &str) -> Option<String> {
-        let by_family = self.timed.unit == Unit::Family;
         let view = self.view(member)?;
-        let one = match self.dialect {
+        let rootless = self.rootless(member, "t");
+        let Some(own) = self.own(member.table) else {
+            return match self.dialect {
+                // What a window leaves of these is collected; see the routine that keeps.
+                _ if !self.by_family() => None,
+                Dialect::Postgres => Some(format!("NOT ({})", view.is_named)),
+                Dialect::Mysql | Dialect::Mariadb => {
+                    let exists = self.named_exists(member, &view.ways, list);
+                    Some(format!("NOT ({rootless} AND {})", one_of(&exists, " OR ")))
+                }
+            };
+        };
+        let (between, instance) = self.to_instance(own, "t");
+        let (from, on) = match between {
+            None => (instance.table, instance.on),
+            Some(between) => (
+                format!(
+                    "{} JOIN {} ON {}",
+                    between.table, instance.table, instance.on
+                ),
+                between.on,
+            ),
+        };
+        let (one, stays) = (self.one(), self.stays(list));
+        Some(format!(
+            "NOT ({rootless} AND EXISTS (SELECT {one}FROM {from} WHERE {on}{stays}))"
+        ))
+    }
+
+    /// That row `t` names no root, and rows of a family that is there name it, in lines: for PostgreSQL.
+    fn is_named(&self, member: &Member, ways: &[WayView]) -> String {
+        if self.dialect != Dialect::Postgres || !self.by_family() {
+            return String::new();
+        }
+        let exists = self.named_exists(member, ways, "");
+        let rootless = self.rootless(member, "t");
+        format!("{rootless} AND (\n    {}\n)", exists.join("\n    OR "))
+    }
+
+    /// Each way by which rows of a family that stays name row `t`: they name its root, or none but one of its instances.
+    fn named_exists(&self, member: &Member, ways: &[WayView], list: &str) -> Vec<String> {
+        let (one, stays) = (self.one(), self.stays(list));
+        let wrap = match self.dialect {
+            Dialect::Postgres => "\n        ",
+            Dialect::Mysql | Dialect::Mariadb => " ",
+        };
+        ways.iter()
+            .zip(self.referrers(member))
+            .flat_map(|(way, (referrer, own))| {
+                let by_root = way.family.iter().map(|column| {
+                    let (root, at) = match self.dialect {
+                        Dialect::Postgres => (
+                            format!("{} AS f(id)", self.roots.roots),
+                            format!("f.id = {column}"),
+                        ),
+                        Dialect::Mysql | Dialect::Mariadb => (
+                            format!("{} AS f", self.roots.table),
+                            self.roots.at("f", column, self.dialect),
+                        ),
+                    };
+                    let from = format!("{} AS r JOIN {root} ON {at}", way.table);
+                    format!("EXISTS (SELECT {one}FROM {from}{wrap}WHERE {})", way.on)
+                });
+                let by_root: Vec<String> = by_root.collect();
+                let mut from = format!("{} AS r", self.qualified(referrer.table));
+                let (between, instance) = self.to_instance(own, "r");
+                for join in between.into_iter().chain([instance]) {
+                    from += &format!(" JOIN {} ON {}", join.table, join.on);
+                }
+                let rootless = self.rootless(referrer, "r");
+                let by_instance = format!(
+                    "EXISTS (SELECT {one}FROM {from}{wrap}WHERE {} AND {rootless}{stays})",
+                    way.on
+                );
+                by_root.into_iter().chain([by_instance])
+            })
+            .collect()
+    }
+
+    /// Whether families go as such.
+    fn by_family(&self) -> bool {
+        self.timed.unit == Unit::Family
+    }
+
+    /// What stands behind SELECT where nothing is read.
+    fn one(&self) -> &'static str {
+        match self.dialect {
             Dialect::Postgres => "",
             Dialect::Mysql | Dialect::Mariadb => "1 ",
-        };
+        }
+    }
+
+    /// That the family of instance `p` stays, behind other conditions; nothing where `p` is only one whose root is there.
+    fn stays(&self, list: &str) -> String {
         let family = self.roots.family_of("p", self.dialect);
-        let stays = match (by_family, self.dialect) {
+        match (self.by_family(), self.dialect) {
+            (true, Dialect::Postgres) => String::new(),
             (true, _) => {
                 let (table, at) = (&self.roots.table, self.roots.at("f", &family, self.dialect));
-                format!("EXISTS (SELECT {one}FROM {table} AS f WHERE {at})")
+                format!(" AND EXISTS (SELECT 1 FROM {table} AS f WHERE {at})")
             }
-            (false, Dialect::Postgres) => format!("{family} IN (SELECT unnest({list}))"),
-            (false, _) => format!("EXISTS (SELECT 1 FROM {list} AS k WHERE k.id = {family})"),
-        };
-        let exists: Vec<String> = match self.own(member.table) {
-            Some(own) => {
-                let (between, instance) = self.to_instance(own, "t");
-                let (from, on) = match between {
-                    None => (instance.table, instance.on),
-                    Some(between) => (
-                        format!(
-                            "{} JOIN {} ON {}",
-                            between.table, instance.table, instance.on
-                        ),
-                        between.on,
-                    ),
-                };
-                vec![format!(
-                    "EXISTS (SELECT {one}FROM {from} WHERE {on} AND {stays})"
-                )]
-            }
-            // What a window leaves of these is collected; see the routine that keeps.
-            None if !by_family => return None,
-            None => view
-                .ways
-                .iter()
-                .zip(self.referrers(member))
-                .flat_map(|(way, (referrer, own))| {
-                    let by_root = way.family.iter().map(|column| {
-                        let (table, at) =
-                            (&self.roots.table, self.roots.at("f", column, self.dialect));
-                        let from = format!("{} AS r JOIN {table} AS f ON {at}", way.table);
-                        format!("EXISTS (SELECT {one}FROM {from} WHERE {})", way.on)
-                    });
-                    let by_root: Vec<String> = by_root.collect();
-                    let mut from = format!("{} AS r", self.qualified(referrer.table));
-                    let (between, instance) = self.to_instance(own, "r");
-                    for join in between.into_iter().chain([instance]) {
-                        from += &format!(" JOIN {} ON {}", join.table, join.on);
-                    }
-                    let rootless = self.rootless(referrer, "r");
-                    let by_instance = format!(
-                        "EXISTS (SELECT {one}FROM {from} WHERE {} AND {rootless} AND {stays})",
-                        way.on
-                    );
-                    by_root.into_iter().chain([by_instance])
-                })
-                .collect(),
-        };
-        let rootless = self.rootless(member, "t");
-        let exists = match exists.as_slice() {
-            [one] => one.clone(),
-            several => format!("({})", several.join(" OR ")),
-        };
-        Some(format!("NOT ({rootless} AND {exists})"))
+            (false, Dialect::Postgres) => format!(" AND {family} IN (SELECT unnest({list}))"),
+            (false, _) => format!(" AND EXISTS (SELECT 1 FROM {list} AS k WHERE k.id = {family})"),
+        }
     }
 
     /// That a row names no root.
@@ -317,10 +361,17 @@ impl<'a> Adopter<'a> {
     /// The tables from a row to its instance `p`, each with its alias: one in between where there is one, and that itself.
     fn to_instance(&self, own: &Own, row: &str) -> (Option<JoinView>, JoinView) {
         let column = format!("{row}.{}", self.dialect.ident(&own.column));
-        let instance = |named: &str| JoinView {
-            table: format!("{} AS p", self.roots.table),
-            alias: "p",
-            on: format!("p.{} = {named}", self.roots.key),
+        let instance = |named: &str| match self.dialect {
+            Dialect::Postgres if self.by_family() => JoinView {
+                table: format!("{} AS p(id)", self.roots.rooted),
+                alias: "p",
+                on: format!("p.id = {named}"),
+            },
+            _ => JoinView {
+                table: format!("{} AS p", self.roots.table),
+                alias: "p",
+                on: format!("p.{} = {named}", self.roots.key),
+            },
         };
         match own
             .through
@@ -390,7 +441,7 @@ impl<'a> Adopter<'a> {
     }
 
     fn variable(&self, between: TableId) -> String {
-        format!("v_between_{}", self.position(between))
+        format!("o_between_{}", self.position(between))
     }
 
     fn qualified(&self, table: TableId) -> String {
@@ -402,5 +453,13 @@ impl<'a> Adopter<'a> {
 
     fn key(&self, table: TableId) -> String {
         self.dialect.ident(&self.graph.table(table).key[0].name)
+    }
+}
+
+/// What one of several conditions says, in brackets where there are more.
+fn one_of(conditions: &[String], or: &str) -> String {
+    match conditions {
+        [one] => one.clone(),
+        several => format!("({})", several.join(or)),
     }
 }

@@ -43,18 +43,18 @@ pub(super) fn statements(view: &SpecView) -> Vec<String> {
 struct Rights(Vec<(String, Vec<String>)>);
 
 impl Rights {
-    fn has(&self, right: &str, table: &String) -> bool {
+    fn has(&self, right: &str, table: &str) -> bool {
         let mut rights = self.0.iter();
-        rights.any(|(own, tables)| own == right && tables.contains(table))
+        rights.any(|(own, tables)| own == right && tables.iter().any(|it| it == table))
     }
 
-    fn add(&mut self, right: &str, table: &String) {
+    fn add(&mut self, right: &str, table: &str) {
         if self.has(right, table) {
             return;
         }
         match self.0.iter_mut().find(|(own, _)| own == right) {
-            Some((_, tables)) => tables.push(table.clone()),
-            None => self.0.push((right.to_owned(), vec![table.clone()])),
+            Some((_, tables)) => tables.push(table.to_owned()),
+            None => self.0.push((right.to_owned(), vec![table.to_owned()])),
         }
     }
 }

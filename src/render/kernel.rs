@@ -216,12 +216,20 @@ const END_TIME: &[KernelFile] = &[KernelFile {
 }];
 
 /// What rules by removal time or age need.
-const TIMED: &[KernelFile] = &[KernelFile {
-    name: "39_timed.sql",
-    purpose: "rules by a stored removal time, or by age",
-    text: text!("postgres/strategies/timed.sql"),
-    prologue: Prologue::Owner,
-}];
+const TIMED: &[KernelFile] = &[
+    KernelFile {
+        name: "39_timed.sql",
+        purpose: "rules by a stored removal time, or by age",
+        text: text!("postgres/strategies/timed.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "39_timed_rows.sql",
+        purpose: "what rules by a stored removal time, or by age, have in their tables",
+        text: text!("postgres/strategies/timed_rows.sql"),
+        prologue: Prologue::Owner,
+    },
+];
 
 /// What rules of single rows need.
 const SINGLE: &[KernelFile] = &[KernelFile {

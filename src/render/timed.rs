@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::archive::{self, ArchiveView};
 use super::mysql_probes::some_keys;
-use super::names::{escaped, home, local};
+use super::names::{control_name, escaped, home, local};
 use super::others::{Kept, ListView, OtherView, Others};
 use super::probes::{among, keys};
 use super::stamp;
@@ -51,6 +51,12 @@ pub(super) struct TimedView {
     root_is_held: String,
     /// What a row of the root table must be to be of the rule: row `t`, and row `r`.
     conditions_of_root: Vec<String>,
+    conditions_of_rows: Vec<String>,
+    /// PostgreSQL: whether row `r` is the root of its family, whether row `f` is, and whether the own time of row `r` says
+    /// when it goes.
+    is_root_r: String,
+    is_root_f: String,
+    is_alone_r: String,
     /// The same of the rows that go by windows: row `t`, and row `r`.
     window_of_root: Vec<String>,
     root_window: Vec<String>,
@@ -58,16 +64,17 @@ pub(super) struct TimedView {
     root_alone: Vec<String>,
     /// The same of row `t` with what makes it go.
     root_predicates: Vec<String>,
-    /// What finds the rows `t` of the root table that are of the family `v_key`, and of the families `p_roots`; the
-    /// columns that do.
-    of_family: String,
+    /// PostgreSQL: what lists the keys of roots, and of the rows whose root is there.
+    roots: String,
+    rooted: String,
+    /// What finds the rows `t` of the root table that are of the families `p_roots`; the columns that do.
     of_roots: String,
     names_root: Vec<String>,
     /// The tables that refer to members, for the grants.
     pub(super) references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
     twins: Vec<String>,
-    /// Whether rows that name no root may belong to an instance; what finds the instances `t` of the families `v_go`.
+    /// Whether rows that name no root may belong to an instance; what finds the instances `t` of the families `p_go`.
     adopts: bool,
     of_go: String,
     /// Rows in between, by which others say their instance.
@@ -104,10 +111,7 @@ struct MemberView {
     predicates: Vec<String>,
     /// Whether only a family that stays keeps a row, and nothing else asks for its columns.
     spared: bool,
-    /// What finds the rows of the family `v_key`, and of the families `v_go`; empty where rows have no family.
-    of_family: String,
-    of_families: String,
-    /// What finds those of the families `v_go` that name their root.
+    /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
     of_roots: String,
     /// The variable or work table with the keys that something refers to, and what may refer.
     named: String,
@@ -125,6 +129,9 @@ struct MemberView {
     /// How rows are found that name no root; that row `t` is none of an instance that keeps it.
     adopt: Option<AdoptView>,
     spares: Vec<String>,
+    /// PostgreSQL: the list of those in a window that name no root, and that rows of a family name; its rows of windows
+    /// that stay with a family are looked up in it. Empty where there is none.
+    whose: String,
 }
 
 /// An alias of the root table, and that it is the root.
@@ -236,9 +243,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         tick: "interval '1 microsecond'",
         family_of_root: roots.family_of("r", dialect),
         family_of_t: roots.family_of("t", dialect),
-        is_root: roots
-            .is_root("t", dialect)
-            .unwrap_or_else(|| "true".to_owned()),
+        is_root: roots.said_root("t", dialect),
         root_is_held: match roots.column.as_str() {
             "" => among(&format!("r.{key}"), "v_held"),
             column => format!(
@@ -248,6 +253,15 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             ),
         },
         conditions_of_root: conditions("t"),
+        conditions_of_rows: conditions("r"),
+        is_root_r: roots.said_root("r", dialect),
+        is_root_f: roots.said_root("f", dialect),
+        is_alone_r: match by_family {
+            true => rootless("r"),
+            false => "true".to_owned(),
+        },
+        roots: roots.roots.clone(),
+        rooted: roots.rooted.clone(),
         window_of_root: at_window("t"),
         root_window: at_window("r"),
         root_alone: match roots.is_root("r", dialect).filter(|_| by_family) {
@@ -255,10 +269,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             None => conditions("r"),
         },
         root_predicates: root.map_or(Vec::new(), |root| root.predicates.clone()),
-        of_family: root.map_or(String::new(), |root| root.of_family.clone()),
         of_roots: root.map_or(String::new(), |root| any_of(&root.belongs, "p_roots")),
         names_root: root.map_or(Vec::new(), |root| root.belongs.clone()),
-        of_go: root.map_or(String::new(), |root| root.of_families.clone()),
+        of_go: root.map_or(String::new(), |root| root.of_roots.clone()),
         between: adopter.as_ref().map_or(Vec::new(), Adopter::between),
         adopts: members.iter().any(|member| member.adopt.is_some()),
         root_column: roots.column.clone(),
@@ -303,6 +316,9 @@ pub(super) struct Roots {
     pub(super) key: String,
     /// The column of the root table that names the family's root; empty where each row is a family.
     pub(super) column: String,
+    /// PostgreSQL: what lists the keys of all roots, and of all rows whose root is there; statements take its text in.
+    pub(super) roots: String,
+    pub(super) rooted: String,
 }
 
 impl Roots {
@@ -318,6 +334,8 @@ impl Roots {
             table: dialect.qualified(home(graph, dialect), &table.name),
             key: dialect.ident(key),
             column: column.map_or(String::new(), |column| dialect.ident(column)),
+            roots: format!("{}.{}_roots()", control_name(graph), rule.name),
+            rooted: format!("{}.{}_rooted()", control_name(graph), rule.name),
         }
     }
 
@@ -340,6 +358,12 @@ impl Roots {
         (!self.column.is_empty()).then(|| format!("{family} = {row}.{}", self.key))
     }
 
+    /// The same, and `true` where each row is one.
+    fn said_root(&self, row: &str, dialect: Dialect) -> String {
+        let is_root = self.is_root(row, dialect);
+        is_root.unwrap_or_else(|| "true".to_owned())
+    }
+
     /// That a row is the root of a family, which an expression names.
     pub(super) fn at(&self, row: &str, family: &str, dialect: Dialect) -> String {
         let is_root = self.is_root(row, dialect);
@@ -349,12 +373,18 @@ impl Roots {
 
     /// That the root of a family, which an expression names, is not there.
     fn missing(&self, family: &str, dialect: Dialect) -> String {
-        let one = match dialect {
-            Dialect::Postgres => "",
-            Dialect::Mysql | Dialect::Mariadb => "1 ",
-        };
-        let (table, at) = (&self.table, self.at("f", family, dialect));
-        format!("NOT EXISTS (SELECT {one}FROM {table} AS f WHERE {at})")
+        match dialect {
+            Dialect::Postgres => {
+                format!(
+                    "NOT EXISTS (SELECT FROM {} AS f(id) WHERE f.id = {family})",
+                    self.roots
+                )
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                let (table, at) = (&self.table, self.at("f", family, dialect));
+                format!("NOT EXISTS (SELECT 1 FROM {table} AS f WHERE {at})")
+            }
+        }
     }
 }
 
@@ -423,42 +453,53 @@ fn member_view(
     let by_family = timed.unit == Unit::Family;
     let adopter = Adopter::new(graph, rule, timed, roots, dialect);
     let kept = match dialect {
-        Dialect::Postgres => "v_keep".to_owned(),
+        Dialect::Postgres => "k.o_keep".to_owned(),
         Dialect::Mysql | Dialect::Mariadb => dialect.qualified(
-            &super::names::control_name(graph),
+            &control_name(graph),
             &format!("work_keep_{}", belongs.len() + 1),
         ),
     };
     let adopt = adopter.as_ref().and_then(|it| it.view(member));
-    let adopted = adopt.as_ref().map(|it| format!("({})", it.found));
     let spares_adopted: Vec<String> = adopter
         .as_ref()
         .and_then(|it| it.spares(member, &kept))
         .into_iter()
         .collect();
-    let mut alone = conditions.clone();
-    if by_family {
-        alone.extend(families.iter().map(|family| roots.missing(family, dialect)));
-        alone.extend(spares_adopted.iter().cloned());
-    }
-    let mut predicates = alone.clone();
-    if !by_family {
-        predicates.extend(spares_adopted.iter().cloned());
-    }
     let spares = |column: &str, list: &str| {
         let stays = among(&format!("t.{column}"), list);
         format!("({stays}) IS NOT TRUE")
     };
-    predicates.extend(belongs.iter().map(|column| spares(column, "v_keep")));
+    // PostgreSQL: what the rows of families name, though it names no root itself, is looked for once in a window.
+    let whose = match (dialect, &adopt) {
+        (Dialect::Postgres, Some(adopt)) if by_family && !adopt.named.is_empty() => {
+            format!("o_whose_{position}")
+        }
+        _ => String::new(),
+    };
+    let mut alone = conditions.clone();
+    if by_family {
+        alone.extend(families.iter().map(|family| roots.missing(family, dialect)));
+    }
+    let mut predicates = alone.clone();
+    if whose.is_empty() {
+        predicates.extend(spares_adopted.iter().cloned());
+    } else {
+        predicates.push(spares(&key, &format!("k.{whose}")));
+    }
+    if by_family {
+        alone.extend(spares_adopted.iter().cloned());
+    }
+    predicates.extend(belongs.iter().map(|column| spares(column, "k.o_keep")));
     if !referrers.is_empty() {
-        predicates.push(spares(&key, &named));
+        predicates.push(spares(&key, &format!("k.{named}")));
     }
     let of_others: Vec<&Kept> = others.of(member.table).collect();
-    predicates.extend(
-        of_others
-            .iter()
-            .map(|kept| spares(&format!("{}::text", kept.column), &kept.list)),
-    );
+    predicates.extend(of_others.iter().map(|kept| {
+        spares(
+            &format!("{}::text", kept.column),
+            &format!("k.{}", kept.list),
+        )
+    }));
     let found = (0..belongs.len())
         .map(|place| FoundView {
             column: belongs[place].clone(),
@@ -528,23 +569,16 @@ fn member_view(
         conditions,
         alone,
         predicates,
-        spared: !root && !belongs.is_empty() && referrers.is_empty() && archive.is_none(),
+        spared: !root
+            && !by_family
+            && !belongs.is_empty()
+            && referrers.is_empty()
+            && archive.is_none(),
         archive,
-        of_family: belongs
-            .iter()
-            .map(|column| format!("t.{column} = v_key"))
-            .chain(adopted.clone())
-            .collect::<Vec<_>>()
-            .join(" OR "),
-        of_roots: any_of(&belongs, "v_go"),
-        of_families: [any_of(&belongs, "v_go")]
-            .into_iter()
-            .chain(adopted)
-            .filter(|it| !it.is_empty())
-            .collect::<Vec<_>>()
-            .join(" OR "),
+        of_roots: any_of(&belongs, "p_go"),
         adopt,
         spares: spares_adopted,
+        whose,
         held: of_others.iter().map(|kept| kept.list.clone()).collect(),
         named,
         referrers,

@@ -8,87 +8,31 @@ SET ROLE {{ owner }};
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 
--- {{ rule.name }}_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
--- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
--- deleted rows for a while.
---# create function {{ control }}.{{ rule.name }}_window
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_window(
-    p_from {{ rule.time_type }}, p_cutoff {{ rule.time_type }}, p_rows bigint, p_families bigint, p_last bigint[],
-    OUT o_from {{ rule.time_type }}, OUT o_to {{ rule.time_type }}
-)
+{{ w::rows(control=control, rule=rule) }}
+
+-- {{ rule.name }}_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
+--# create function {{ control }}.{{ rule.name }}_at
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_at(p_from {{ rule.time_type }}, p_to {{ rule.time_type }}[], p_skip bigint[])
+RETURNS {{ rule.time_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    o_from := (
-        SELECT min(t.{{ rule.end_time }})
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_cutoff
-{%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
-{%- endfor %}
-    );
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-    o_to := coalesce((
+    RETURN ARRAY[(
         SELECT t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= o_from
-          AND t.{{ rule.end_time }} < o_to
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to[1]
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
-        ORDER BY t.{{ rule.end_time }} OFFSET least(p_rows, p_families) LIMIT 1
-    ), o_to);
-    o_to := greatest(o_to, o_from + {{ rule.timed.tick }});
+        ORDER BY t.{{ rule.end_time }} OFFSET p_skip[1] LIMIT 1
+    )];
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_window
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_window({{ rule.time_type }}, {{ rule.time_type }}, bigint, bigint, bigint[]) IS
-    'The next window of {{ rule.end_time_name }} from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body @body@]';
-
--- {{ rule.name }}_rows: the rows of a window, the oldest first; without one, those without a {{ rule.end_time_name }}; or the one with a key.
---# create function {{ control }}.{{ rule.name }}_rows
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows(p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_limit bigint, p_key text)
-RETURNS TABLE (o_key {{ rule.key_type }}, o_time {{ rule.time_type }})
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-BEGIN
-    IF p_key IS NOT NULL THEN
-        RETURN QUERY
-        SELECT t.{{ rule.key }}::{{ rule.key_type }}, t.{{ rule.end_time }}::{{ rule.time_type }}
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
-{%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
-{%- endfor %};
-    ELSIF p_from IS NULL THEN
-        RETURN QUERY
-        SELECT t.{{ rule.key }}::{{ rule.key_type }}, t.{{ rule.end_time }}::{{ rule.time_type }}
-        FROM {{ rule.table }} AS t
-        WHERE (t.{{ rule.end_time }} IS NULL OR t.{{ rule.end_time }} = '-infinity')
-{%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
-{%- endfor %};
-    ELSE
-        RETURN QUERY
-        SELECT t.{{ rule.key }}::{{ rule.key_type }}, t.{{ rule.end_time }}::{{ rule.time_type }}
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
-{%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
-{%- endfor %}
-        ORDER BY t.{{ rule.end_time }}
-        LIMIT p_limit;
-    END IF;
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_rows
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows({{ rule.time_type }}, {{ rule.time_type }}, bigint, text) IS
-    'The keys and times of rows of {{ rule.table_name }} in a window, of undated ones, or of one. Reads only. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_at
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_at({{ rule.time_type }}, {{ rule.time_type }}[], bigint[]) IS
+    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body @body@]';
 
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 --# create function {{ control }}.{{ rule.name }}_delete

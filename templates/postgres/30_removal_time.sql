@@ -9,98 +9,97 @@ SET ROLE {{ owner }};
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- {{ rule.name }}_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
--- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
---# create function {{ control }}.{{ rule.name }}_window
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_window(
-    p_from     {{ rule.time_type }},
-    p_cutoff   {{ rule.time_type }},
-    p_rows     bigint,
-    p_families bigint,
-    p_last     bigint[],
-    OUT o_from {{ rule.time_type }},
-    OUT o_to   {{ rule.time_type }}
-)
+{% if rule.timed.by_family -%}
+-- {{ rule.name }}_roots: the keys of the rows that are the root of their family. Like all routines here that are no SECURITY DEFINER,
+-- it is a part of the statements that name it: PostgreSQL takes its text in.
+--# create function {{ control }}.{{ rule.name }}_roots
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_roots()
+RETURNS SETOF {{ rule.key_type }}
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT f.{{ rule.key }}::{{ rule.key_type }} FROM {{ rule.table }} AS f WHERE {{ rule.timed.is_root_f }};
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_roots
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_roots() IS
+    'The keys of the rows of {{ rule.table_name }} that are the root of their family. Statements take its text in. [body @body@]';
+
+{% if rule.timed.adopts -%}
+-- {{ rule.name }}_rooted: the keys of the rows whose root is there.
+--# create function {{ control }}.{{ rule.name }}_rooted
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rooted()
+RETURNS SETOF {{ rule.key_type }}
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT r.{{ rule.key }}::{{ rule.key_type }}
+    FROM {{ rule.table }} AS r
+    WHERE EXISTS (SELECT FROM {{ rule.timed.roots }} AS f(id) WHERE f.id = {{ rule.timed.family_of_root }});
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_rooted
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rooted() IS
+    'The keys of the rows of {{ rule.table_name }} whose root is there. Statements take its text in. [body @body@]';
+
+{% endif -%}
+{% endif -%}
+{{ w::rows(control=control, rule=rule) }}
+
+{% for member in rule.timed.members -%}
+{% if member.adopt and member.adopt.named -%}
+-- {{ rule.name }}_names_{{ member.position }}: what rows of instances without a root name in {{ member.table_name }}.
+--# create function {{ control }}.{{ rule.name }}_names_{{ member.position }}
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_names_{{ member.position }}(p_old {{ rule.key_type }}[])
+RETURNS TABLE (o_family {{ rule.key_type }}, o_key {{ member.adopt.key_type }})
+LANGUAGE sql STABLE
+AS $windrow$
+{%- for way in member.adopt.ways %}
+    SELECT m.id, {{ way.names }}::{{ member.adopt.key_type }} FROM unnest(p_old) AS m(id)
+{%- for join in way.joins %}
+    JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+    WHERE {{ way.names }} IS NOT NULL
+{%- if not loop.last %}
+    UNION ALL{% else %};{% endif %}
+{%- endfor %}
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_names_{{ member.position }}
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_names_{{ member.position }}({{ rule.key_type }}[]) IS
+    'What rows of these instances, which name no root, name in {{ member.table_name }}. Statements take its text in. [body @body@]';
+
+{% endif -%}
+{% endfor -%}
+-- {{ rule.name }}_at: by table, the time of the row that comes after p_skip others from p_from on, before p_to; NULL: there is none.
+--# create function {{ control }}.{{ rule.name }}_at
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_at(p_from {{ rule.time_type }}, p_to {{ rule.time_type }}[], p_skip bigint[])
+RETURNS {{ rule.time_type }}[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-{%- if rule.timed.several %}
-DECLARE
-    v_busy bigint := (SELECT max(l.rows) FROM unnest(p_last[2:]) AS l(rows)) * 3 / 4;
-{%- endif %}
 BEGIN
-    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
-    o_from := least(
+    RETURN ARRAY[
 {%- for member in rule.timed.members %}
-        (SELECT min(t.{{ rule.end_time }}) FROM {{ member.table }} AS t WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_cutoff{% for condition in member.conditions %} AND {{ condition }}{% endfor %}){% if not loop.last %},{% endif %}
+        (SELECT t.{{ rule.end_time }} FROM {{ member.table }} AS t
+         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to[{{ member.position }}]{% for condition in member.conditions %} AND {{ condition }}{% endfor %} ORDER BY t.{{ rule.end_time }} OFFSET p_skip[{{ member.position }}] LIMIT 1){% if not loop.last %},{% endif %}
 {%- endfor %}
-    );
-    IF o_from IS NULL THEN
-        RETURN;
-    END IF;
-
-    -- The window ends before the row that would be one too many, whichever table has it first.
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-{%- if rule.timed.several %}
-    -- Those that had the most rows in the last window are looked at first, and all of them where it would become much
-    -- longer than the last one: to look costs a tenth of deleting.
-    FOR v_look IN 1..2 LOOP
-{%- for member in rule.timed.members %}
-{%- if member.root %}
-        o_to := coalesce((
-            SELECT t.{{ rule.end_time }}
-            FROM {{ member.table }} AS t
-            WHERE t.{{ rule.end_time }} >= o_from AND t.{{ rule.end_time }} < o_to
-{%- for condition in member.conditions %} AND {{ condition }}{% endfor %}
-            ORDER BY t.{{ rule.end_time }} OFFSET least(p_rows, p_families) LIMIT 1
-        ), o_to);
-{%- else %}
-        IF v_look = 2 OR p_last[{{ member.position }} + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t.{{ rule.end_time }}
-                FROM {{ member.table }} AS t
-                WHERE t.{{ rule.end_time }} >= o_from AND t.{{ rule.end_time }} < o_to
-{%- for condition in member.conditions %} AND {{ condition }}{% endfor %}
-                ORDER BY t.{{ rule.end_time }} OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-{%- endif %}
-{%- endfor %}
-        EXIT WHEN o_to - o_from <= make_interval(secs => p_last[1] / 500000.0);
-    END LOOP;
-{%- else %}
-{%- for member in rule.timed.members %}
-    o_to := coalesce((
-        SELECT t.{{ rule.end_time }}
-        FROM {{ member.table }} AS t
-        WHERE t.{{ rule.end_time }} >= o_from AND t.{{ rule.end_time }} < o_to
-{%- for condition in member.conditions %} AND {{ condition }}{% endfor %}
-        ORDER BY t.{{ rule.end_time }} OFFSET least(p_rows, p_families) LIMIT 1
-    ), o_to);
-{%- endfor %}
-{%- endif %}
-    -- Rows with one and the same time go together, however many they are.
-    o_to := greatest(o_to, o_from + {{ rule.timed.tick }});
+    ];
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_window
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_window({{ rule.time_type }}, {{ rule.time_type }}, bigint, bigint, bigint[]) IS
-    'The next window of {{ rule.end_time_name }} from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_at
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_at({{ rule.time_type }}, {{ rule.time_type }}[], bigint[]) IS
+    'By table, when a window ends that has p_skip rows; not asked where p_to is NULL. Reads only; timed_window() calls it. [body @body@]';
 
--- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% for other in rule.timed.others %}{% if loop.first %}; what is held of {% else %} and {% endif %}{{ other.table_name }}{% endfor %}.
+-- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% if rule.timed.others %};
+-- what is held of {% for other in rule.timed.others %}{% if not loop.first %} and {% endif %}{{ other.table_name }}{% endfor %}{% endif %}.
 {%- if rule.timed.root_column %}
 -- A family is the rows that name the same root in {{ rule.table_name }}.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_keep
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
-    p_from  {{ rule.time_type }},
-    p_to    {{ rule.time_type }},
-    p_as_of timestamptz,
-    p_lock  boolean,
+    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_lock boolean,
     OUT o_keep         {{ rule.key_type }}[],
 {%- for member in rule.timed.members %}{% if member.referrers %}
-    OUT {{ member.named }}      {{ member.key_type }}[],
+    OUT {{ member.named }}     {{ member.key_type }}[],
+{%- endif %}{% if member.whose %}
+    OUT {{ member.whose }}     {{ member.key_type }}[],
 {%- endif %}{% endfor %}
 {%- for list in rule.timed.held %}
     OUT {{ list.name }}       text[],
@@ -128,31 +127,21 @@ DECLARE
     v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
 {%- endif %}
 BEGIN
-    v_held := ARRAY(
-        SELECT h.key::{{ rule.key_type }}
-        FROM {{ control }}.hold AS h
-        WHERE h.rule = {{ rule.literal }}
-          AND {{ w::holds_now() }}
-    );
+    v_held := {{ control }}.held_keys({{ rule.literal }});
 {%- for other in rule.timed.others %}
 {%- if loop.first %}
     -- What belongs to no family is held by itself, and with it what is its.
 {%- endif %}
     {{ other.first }} := ARRAY(
-        SELECT {{ other.family }}
-        FROM {{ other.table }} AS r
-        WHERE r.{{ other.key }} = ANY (v_held)
-{%- for condition in other.conditions %}
-          AND {{ condition }}
-{%- endfor %}
+        SELECT {{ other.family }} FROM {{ other.table }} AS r
+        WHERE r.{{ other.key }} = ANY (v_held){% for condition in other.conditions %} AND {{ condition }}{% endfor %}
     );
 {%- endfor %}
 {%- for list in rule.timed.held %}
     -- {{ list.why }}
     {{ list.name }} := ARRAY(
 {%- for way in list.ways %}
-        SELECT {{ way.value }}::text
-        FROM unnest({{ rule.timed.others[way.other].first }}) AS w(id)
+        SELECT {{ way.value }}::text FROM unnest({{ rule.timed.others[way.other].first }}) AS w(id)
 {%- for join in way.joins %}
         JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
@@ -164,10 +153,8 @@ BEGIN
 {%- if rule.timed.root_column %}
     -- A hold on any member keeps the whole family.
     v_held := v_held || ARRAY(
-        SELECT r.{{ rule.timed.root_column }}
-        FROM {{ rule.table }} AS r
-        WHERE r.{{ rule.key }} = ANY (v_held)
-          AND r.{{ rule.timed.root_column }} IS NOT NULL
+        SELECT r.{{ rule.timed.root_column }} FROM {{ rule.table }} AS r
+        WHERE r.{{ rule.key }} = ANY (v_held) AND r.{{ rule.timed.root_column }} IS NOT NULL
     );
 {%- endif %}
 {%- if rule.timed.locks %}
@@ -176,8 +163,7 @@ BEGIN
     IF p_lock THEN
         PERFORM
         FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.window_of_root %}
           AND {{ condition }}
 {%- endfor %}
@@ -186,41 +172,53 @@ BEGIN
     END IF;
 {%- endif %}
 {%- for member in rule.timed.members %}
+{%- if member.whose %}
+
+    -- {{ member.table_name }}: what rows of a family name stays with it, though it names no root itself.
+    {{ member.whose }} := ARRAY(
+        SELECT t.{{ member.key }}
+        FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+          AND {{ member.adopt.is_named | indent(prefix="          ") }}
+    );
+{%- endif %}
 {%- if member.referrers %}
 
     -- {{ member.table_name }}: what is referred to stays, and its family with it.
     {{ member.named }} := ARRAY(
-{%- for referrer in member.referrers %}
         SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
-        JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
-        WHERE t.{{ rule.end_time }} >= p_from
-          AND t.{{ rule.end_time }} < p_to
-{%- if rule.timed.by_family %}
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- if member.whose %}
+          AND (t.{{ member.key }} IN (SELECT unnest({{ member.whose }}))) IS NOT TRUE
+{%- elif rule.timed.by_family %}
 {%- for predicate in member.spares %}
           AND {{ predicate }}
 {%- endfor %}
 {%- endif %}
-{%- if not loop.last %}
-        UNION{% endif %}
+          AND (
+{%- for referrer in member.referrers %}
+              {% if not loop.first %}OR {% endif %}EXISTS (SELECT FROM {{ referrer.table }} AS r WHERE r.{{ referrer.column }} = t.{{ member.key }})
 {%- endfor %}
+          )
     );
 {%- for column in member.family %}
-    v_tied := v_tied || ARRAY(SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ member.key }} = ANY ({{ member.named }}) AND t.{{ column }} IS NOT NULL);
+    v_tied := v_tied || ARRAY(
+        SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ member.key }} = ANY ({{ member.named }}) AND t.{{ column }} IS NOT NULL
+    );
 {%- endfor %}
     v_lone := v_lone || ARRAY(
-        SELECT t.{{ member.key }}::text
-        FROM {{ member.table }} AS t
-        WHERE t.{{ member.key }} = ANY ({{ member.named }})
-{%- for column in member.family %}
-          AND t.{{ column }} IS NULL
-{%- endfor %}
+        SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
+        WHERE t.{{ member.key }} = ANY ({{ member.named }}){% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}
         ORDER BY 1
     );
 {%- endif %}
 {%- endfor %}
 
-    SELECT coalesce(array_agg(f.key ORDER BY f.key), '{}'), coalesce(array_agg(f.key::text ORDER BY f.key), '{}'), coalesce(array_agg(f.reason ORDER BY f.key), '{}')
+    SELECT
+        coalesce(array_agg(f.key ORDER BY f.key), '{}'),
+        coalesce(array_agg(f.key::text ORDER BY f.key), '{}'),
+        coalesce(array_agg(f.reason ORDER BY f.key), '{}')
     INTO o_keep, o_skip_keys, o_skip_reasons
     FROM (
         SELECT
@@ -236,8 +234,7 @@ BEGIN
 {%- endif %}
             END AS reason
         FROM {{ rule.table }} AS r
-        WHERE r.{{ rule.end_time }} >= p_from
-          AND r.{{ rule.end_time }} < p_to
+        WHERE r.{{ rule.end_time }} >= p_from AND r.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.root_window %}
           AND {{ condition }}
 {%- endfor %}
@@ -262,11 +259,8 @@ BEGIN
 {%- endif %}
 {%- for other in rule.timed.others %}
     v_other := ARRAY(
-        SELECT r.{{ other.key }}::text
-        FROM {{ other.table }} AS r
-        WHERE r.{{ rule.end_time }} >= p_from
-          AND r.{{ rule.end_time }} < p_to
-          AND r.{{ other.key }}::text IN (SELECT unnest({{ other.list }}))
+        SELECT r.{{ other.key }}::text FROM {{ other.table }} AS r
+        WHERE r.{{ rule.end_time }} >= p_from AND r.{{ rule.end_time }} < p_to AND r.{{ other.key }}::text IN (SELECT unnest({{ other.list }}))
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || v_other;
@@ -304,49 +298,33 @@ $windrow$;
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_keep({{ rule.time_type }}, {{ rule.time_type }}, timestamptz, boolean) IS
     'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of {{ rule.table_name }} in it first. [body @body@]';
 
--- {{ rule.name }}_batch: one batch: the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}. Has no transaction control.
---# create function {{ control }}.{{ rule.name }}_batch
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_batch(
-    p_run   bigint,
-    p_from  {{ rule.time_type }},
-    p_to    {{ rule.time_type }},
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- {{ rule.name }}_delete: deletes the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}.
+--# create function {{ control }}.{{ rule.name }}_delete
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
+    p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_keep {{ rule.key_type }}[];
-{%- for member in rule.timed.members %}{% if member.referrers %}
-    {{ member.named }} {{ member.key_type }}[];
-{%- endif %}{% endfor %}
-{%- for list in rule.timed.held %}
-    {{ list.name }} text[];
-{%- endfor %}
+    k      record;  -- what stays
     v_rows bigint;
 {%- if rule.archives %}
     v_kept bigint;
 {%- endif %}
 BEGIN
-    o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
-    {{ w::begin_batch(control=control, hidden="holds and new removal times") }}
-
-    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}k.{{ list.name }}, {% endfor %}k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}{{ list.name }}, {% endfor %}o_skip_keys, o_skip_reasons
-    FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true) AS k;
+    o_families := 0;
+    o_rows := ARRAY[{{ rule.zeros }}];
+    SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true);
+    o_skip_keys := k.o_skip_keys;
+    o_skip_reasons := k.o_skip_reasons;
 {%- if rule.timed.spares %}
-
     -- Where no family stays, no row is asked for its own, which would be a tenth of the time.
 {%- endif %}
 {%- for member in rule.timed.members %}
-
-    -- {{ member.why }}
-{%- if member.root and rule.timed.root_column %}
+{%- if member.root and rule.timed.root_column and not rule.timed.by_family %}
     WITH gone AS (
         {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent(prefix="        ") }}
         RETURNING {% if member.archive %}t.*{% else %}{{ rule.timed.is_root }} AS root{% endif %}
@@ -362,12 +340,14 @@ BEGIN
     INTO v_rows, o_families
     FROM gone AS g;
 {%- endif %}
+    o_rows[{{ member.position }}] := v_rows;
 {%- else %}
 {%- if member.archive %}
     {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_window(rule=rule, member=member, predicates=member.predicates)) | indent }}
+    o_rows[{{ member.position }}] := v_rows;
 {%- else %}
 {%- if member.spared %}
-    IF v_keep = '{}'{% for list in member.held %} AND {{ list }} = '{}'{% endfor %} THEN
+    IF k.o_keep = '{}'{% for list in member.held %} AND k.{{ list }} = '{}'{% endfor %} THEN
         {{ w::delete_window(rule=rule, member=member, predicates=member.alone) | indent(prefix="        ") }};
     ELSE
         {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent(prefix="        ") }};
@@ -375,170 +355,69 @@ BEGIN
 {%- else %}
     {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent }};
 {%- endif %}
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[{{ member.position }}] := v_rows;
 {%- endif %}
-{%- if member.root %}
+{%- if member.root and not rule.timed.by_family %}
     o_families := v_rows;
 {%- endif %}
 {%- endif %}
-    o_rows[{{ member.position }}] := v_rows;
 {%- endfor %}
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-{%- for member in rule.timed.members %}
-            {{ member.table_class }}::regclass{% if not loop.last %},{% endif %}
-{%- endfor %}
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
-{%- for member in rule.timed.members %}
-        IF EXISTS (
-            SELECT FROM {{ member.table }} AS t
-            WHERE t.{{ rule.end_time }} >= p_from
-              AND t.{{ rule.end_time }} < p_to
-{%- for predicate in member.predicates %}
-              AND {{ predicate }}
-{%- endfor %}
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', {{ member.table_literal }}
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-{%- endfor %}
-    END IF;
-{%- if rule.archives %}
-    {{ w::fits(control=control, rule=rule) }}
-{%- endif %}
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_batch
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_batch(bigint, {{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
-    'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to: {{ rule.table_list }}. No transaction control, so it can be rolled back; timed_step() calls it. [body @body@]';
+--# comment on function {{ control }}.{{ rule.name }}_delete
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
+    'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to. timed_batch() calls it. [body @body@]';
 
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
 --# create function {{ control }}.{{ rule.name }}_count
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(
-    p_from  {{ rule.time_type }},
-    p_to    {{ rule.time_type }},
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_roots        {{ rule.key_type }}[],
-    OUT o_oldest       {{ rule.time_type }},
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest {{ rule.time_type }}, OUT o_roots {{ rule.key_type }}[],
+    OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_keep {{ rule.key_type }}[];
-{%- for member in rule.timed.members %}{% if member.referrers %}
-    {{ member.named }} {{ member.key_type }}[];
-{%- endif %}{% endfor %}
-{%- for list in rule.timed.held %}
-    {{ list.name }} text[];
-{%- endfor %}
+    k record;  -- what stays
 BEGIN
-    SELECT k.o_keep, {% for member in rule.timed.members %}{% if member.referrers %}k.{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}k.{{ list.name }}, {% endfor %}k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, {% for member in rule.timed.members %}{% if member.referrers %}{{ member.named }}, {% endif %}{% endfor %}{% for list in rule.timed.held %}{{ list.name }}, {% endfor %}o_skip_keys, o_skip_reasons
-    FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, false) AS k;
+    SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, false);
+    o_skip_keys := k.o_skip_keys;
+    o_skip_reasons := k.o_skip_reasons;
     o_rows := ARRAY[
 {%- for member in rule.timed.members %}
-        (
-            SELECT count(*)
-            FROM {{ member.table }} AS t
-            WHERE t.{{ rule.end_time }} >= p_from
-              AND t.{{ rule.end_time }} < p_to
+        (SELECT count(*) FROM {{ member.table }} AS t
+         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for predicate in member.predicates %}
-              AND {{ predicate }}
-{%- endfor %}
-        ){% if not loop.last %},{% endif %}
+           AND {{ predicate }}
+{%- endfor %}){% if not loop.last %},{% endif %}
 {%- endfor %}
     ];
-    SELECT count(*), min(t.{{ rule.end_time }}), coalesce((array_agg(t.{{ rule.key }} ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}))[1:10], '{}')
+{%- if rule.timed.by_family %}
+    o_families := 0;
+    o_roots := '{}';
+{%- else %}
+    SELECT
+        count(*), min(t.{{ rule.end_time }}),
+        coalesce((array_agg(t.{{ rule.key }} ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}))[1:10], '{}')
     INTO o_families, o_oldest, o_roots
     FROM {{ rule.table }} AS t
-    WHERE t.{{ rule.end_time }} >= p_from
-      AND t.{{ rule.end_time }} < p_to
+    WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- if rule.timed.root_column %}
       AND {{ rule.timed.is_root }}
 {%- endif %}
 {%- for predicate in rule.timed.root_predicates %}
       AND {{ predicate }}
 {%- endfor %};
+{%- endif %}
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_count
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_count({{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
     'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body @body@]';
 
-{% if rule.timed.by_family %}{% include "30_families.sql" %}
-{% endif -%}
--- {{ rule.name }}_undated: families{% if rule.timed.ended %} that ended{% endif %} without a {{ rule.end_time_name }}; they can never become due.
---# create function {{ control }}.{{ rule.name }}_undated
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_undated(p_as_of timestamptz, p_scope text)
-RETURNS {{ rule.key_type }}[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT {{ rule.timed.family_of_root }}
-        FROM {{ rule.table }} AS r
-        WHERE (r.{{ rule.end_time }} IS NULL OR r.{{ rule.end_time }} = '-infinity')
-{%- for condition in rule.timed.root_alone %}
-          AND {{ condition }}
-{%- endfor %}
-{%- if rule.timed.ended %}
-          AND r.{{ rule.timed.ended }} IS NOT NULL
-{%- endif %}
-        ORDER BY 1
-    );
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_undated
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
-    'Families without a {{ rule.end_time_name }}{% if rule.timed.ended %}, though they have ended{% endif %}. Reads only. [body @body@]';
-
--- {{ rule.name }}_due: when what is due at an instant became so, the oldest first.
---# create function {{ control }}.{{ rule.name }}_due
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_due(p_from {{ rule.time_type }}, p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (ended {{ rule.time_type }})
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT t.{{ rule.end_time }}
-    FROM {{ rule.table }} AS t
-    WHERE t.{{ rule.end_time }} < {{ control }}.cutoff_of({{ rule.literal }}, p_as_of, NULL){{ rule.timed.in_zone }}
-      AND t.{{ rule.end_time }} >= p_from
-      AND t.{{ rule.end_time }} > '-infinity'
-{%- if rule.timed.root_column %}
-      AND {{ rule.timed.is_root }}
-{%- endif %}
-{%- for condition in rule.timed.conditions_of_root %}
-      AND {{ condition }}
-{%- endfor %}
-    ORDER BY t.{{ rule.end_time }}
-    LIMIT p_limit;
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_due
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_due({{ rule.time_type }}, timestamptz, bigint) IS
-    'The {{ rule.end_time_name }} of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body @body@]';
-
-{{ w::age_of(control=control, rule=rule) }}
+{% include "30_families.sql" %}
 {%- if rule.timed.others %}
 
 -- {{ rule.name }}_other: the key of a row that is held by itself{% for other in rule.timed.others %}{% if loop.first %}: of {% else %} or {% endif %}{{ other.table_name }}{% endfor %}.
@@ -575,20 +454,10 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 {%- for member in rule.timed.members %}
-    SELECT
-        {{ member.table_literal }},
-{%- if member.with_root %}
-        count(*) FILTER (WHERE r.{{ rule.key }} IS NOT NULL AND t.{{ rule.end_time }} IS DISTINCT FROM r.{{ rule.end_time }}),
-{%- else %}
-        0::bigint,
-{%- endif %}
-        count(*) FILTER (WHERE t.{{ rule.end_time }} IS NULL)
-    FROM {{ member.table }} AS t
-{%- if member.with_root %}
-    LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = t.{{ member.with_root }}
-{%- endif %}
+    SELECT {{ member.table_literal }}, {% if member.with_root %}count(*) FILTER (WHERE t.{{ rule.end_time }} IS DISTINCT FROM r.{{ rule.end_time }} AND r.{{ rule.key }} IS NOT NULL){% else %}0::bigint{% endif %}, count(*) FILTER (WHERE t.{{ rule.end_time }} IS NULL)
+    FROM {{ member.table }} AS t{% if member.with_root %} LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = t.{{ member.with_root }}{% endif %}
 {%- for condition in member.alone %}
-    {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+    {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition | indent(prefix="      ") }}
 {%- endfor %}
 {%- if not loop.last %}
     UNION ALL{% else %};{% endif %}
@@ -597,110 +466,5 @@ $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_strays
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_strays() IS
     'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body @body@]';
-
--- {{ rule.name }}_in_window: the families that have rows of the root table in a window.
---# create function {{ control }}.{{ rule.name }}_in_window
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_in_window(p_from {{ rule.time_type }}, p_to {{ rule.time_type }})
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT ({{ rule.timed.family_of_root }})::text AS key
-        FROM {{ rule.table }} AS r
-        WHERE r.{{ rule.end_time }} >= p_from
-          AND r.{{ rule.end_time }} < p_to
-{%- for condition in rule.timed.root_window %}
-          AND {{ condition }}
-{%- endfor %}
-        ORDER BY 1
-    );
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_in_window
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_in_window({{ rule.time_type }}, {{ rule.time_type }}) IS
-    'The families of a window that cannot go. Reads only; timed_step() calls it. [body @body@]';
-
--- {{ rule.name }}_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
---# create function {{ control }}.{{ rule.name }}_named
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $windrow$
-DECLARE
-    v_key      {{ rule.key_type }} := p_key::{{ rule.key_type }};
-{%- if rule.timed.adopts %}
-    v_go       {{ rule.key_type }}[] := ARRAY[v_key];
-    {{ w::adopted_variables(rule=rule) }}
-{%- endif %}
-    v_deleted  bigint;
-{%- if rule.archives %}
-    v_kept     bigint;
-{%- endif %}
-BEGIN
-    PERFORM FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_family }} ORDER BY t.{{ rule.key }} FOR UPDATE;
-{%- if rule.timed.adopts %}
-    {{ w::adopted(rule=rule) }}
-{%- endif %}
-    o_skipped := CASE
-        WHEN NOT EXISTS (
-            SELECT FROM {{ rule.table }} AS t
-            WHERE t.{{ rule.key }} = v_key
-{%- if rule.timed.root_column %}
-              AND {{ rule.timed.is_root }}
-{%- endif %}
-{%- for condition in rule.timed.conditions_of_root %}
-              AND {{ condition }}
-{%- endfor %}
-        ) THEN 'NOT_A_ROOT'
-        WHEN EXISTS (
-            SELECT FROM {{ rule.table }} AS t
-            JOIN {{ control }}.hold AS h ON h.rule = {{ rule.literal }} AND h.key = t.{{ rule.key }}::text
-            WHERE ({{ rule.timed.of_family }})
-              AND {{ w::holds_now() }}
-        ) THEN 'HELD'
-{%- if rule.timed.ended %}
-        WHEN EXISTS (
-            SELECT FROM {{ rule.table }} AS t
-            WHERE ({{ rule.timed.of_family }})
-              AND t.{{ rule.timed.ended }} IS NULL
-        ) THEN 'NON_FINAL_MEMBER'
-{%- endif %}
-{%- for member in rule.timed.members %}
-{%- if member.of_family %}
-{%- for referrer in member.referrers %}
-        WHEN EXISTS (
-            SELECT FROM {{ member.table }} AS t
-            JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
-            WHERE {{ member.of_family }}
-        ) THEN 'REFERENCED'
-{%- endfor %}
-{%- endif %}
-{%- endfor %}
-    END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        o_rows := ARRAY[{{ rule.zeros }}]::bigint[];
-{%- for member in rule.timed.members %}
-{%- if member.of_family %}
-{%- if member.archive %}
-        {{ w::archived(archive=member.archive, rows="v_deleted", delete=w::delete_where(table=member.table, where=member.of_family)) | indent(prefix="        ") }}
-{%- else %}
-        DELETE FROM {{ member.table }} AS t
-        WHERE {{ member.of_family }};
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-{%- endif %}
-        o_rows[{{ member.position }}] := v_deleted;
-{%- endif %}
-{%- endfor %}
-{%- if rule.archives %}
-        {{ w::fits(control=control, rule=rule) }}
-{%- endif %}
-        SET CONSTRAINTS ALL IMMEDIATE;
-    END IF;
-END
-$windrow$;
---# comment on function {{ control }}.{{ rule.name }}_named
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_named(bigint, text, timestamptz) IS
-    'Deletes the rows that name this root, whatever their {{ rule.end_time_name }}, if the family is{% if rule.timed.ended %} over and{% endif %} unheld. o_skipped: why it stays. purge_one() calls it. [body @body@]';
 --# become who installs
 RESET ROLE;

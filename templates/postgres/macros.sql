@@ -23,17 +23,6 @@
 {%- endfor %}
 {%- endmacro held_above %}
 
-{#- What a batch does first in its transaction. -#}
-{% macro begin_batch(control, hidden) -%}
-IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide {{ hidden }}.';
-    END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE {{ control }}.latch IN ROW SHARE MODE;
-{%- endmacro begin_batch %}
-
 {#- The place of the last root of a group that stays. A small group has no such one. -#}
 {% macro last_that_stays(rule, newest, same, lock="") -%}
 (
@@ -69,61 +58,6 @@ AND (
 {% endif %}
 {%- endfor %}
 {%- endmacro not_newest %}
-
-{#- The variables of rows that name no root, and what fills them for the families v_go. -#}
-{% macro adopted_variables(rule) -%}
-v_all {{ rule.key_type }}[];  -- the instances of the families
-    v_lost boolean[];  -- by table, whether their rows may name no root
-    v_old {{ rule.key_type }}[];  -- those that name no root
-{%- for between in rule.timed.between %}
-    {{ between.variable }} {{ between.key_type }}[] := '{}';  -- their rows of {{ between.table_name }}
-{%- endfor %}
-{%- for member in rule.timed.members %}
-{%- if member.adopt and member.adopt.named %}
-    {{ member.adopt.named }} {{ member.adopt.key_type }}[] := '{}';  -- what these name in {{ member.table_name }}
-{%- endif %}
-{%- endfor %}
-{%- endmacro adopted_variables %}
-
-{% macro adopted(rule) -%}
--- A row that names no root, as older versions of the application wrote it, belongs to its instance.
-    SELECT coalesce(array_agg(t.{{ rule.key }}), '{}'), coalesce(array_agg(t.{{ rule.key }}) FILTER (WHERE t.{{ rule.timed.root_column }} IS NULL), '{}')
-    INTO v_all, v_old
-    FROM {{ rule.table }} AS t
-    WHERE {{ rule.timed.of_go }};
-    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
-    v_lost := ARRAY[
-{%- for member in rule.timed.members %}
-        {% if member.adopt and not member.adopt.named %}{{ member.adopt.look }}{% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
-{%- endfor %}
-    ];
-{%- for between in rule.timed.between %}
-    IF {% for position in between.positions %}v_lost[{{ position }}]{% if not loop.last %} OR {% endif %}{% endfor %} THEN
-        {{ between.variable }} := ARRAY(SELECT o.{{ between.key }} FROM {{ between.table }} AS o WHERE o.{{ between.column }} = ANY (v_all));
-    END IF;
-{%- endfor %}
-    IF v_old <> '{}' THEN
-{%- for member in rule.timed.members %}
-{%- if member.adopt and member.adopt.named %}
-        {{ member.adopt.named }} := ARRAY(
-{%- for way in member.adopt.ways %}
-            SELECT {{ way.names }}
-            FROM unnest(v_old) AS m(id)
-{%- for join in way.joins %}
-            JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
-{%- endfor %}
-            WHERE {{ way.names }} IS NOT NULL
-{%- if not loop.last %}
-            UNION ALL
-{%- endif %}
-{%- endfor %}
-        );
-        v_lost[{{ member.position }}] := {{ member.adopt.look }};
-{%- endif %}
-{%- endfor %}
-        NULL;
-    END IF;
-{%- endmacro adopted %}
 
 {#- When root i ended by its rows of another table, as e. -#}
 {% macro last_end(rule) -%}
@@ -259,8 +193,7 @@ WHERE {{ where }}
 {#- The statement that deletes the rows t of a window, without its end. -#}
 {% macro delete_window(rule, member, predicates) -%}
 DELETE FROM {{ member.table }} AS t
-WHERE t.{{ rule.end_time }} >= p_from
-  AND t.{{ rule.end_time }} < p_to
+WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for predicate in predicates %}
   AND {{ predicate }}
 {%- endfor %}
@@ -269,8 +202,7 @@ WHERE t.{{ rule.end_time }} >= p_from
 {#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; and the row p_key. -#}
 {% macro delete_plain(rule) -%}
 DELETE FROM {{ rule.table }} AS t
-WHERE t.{{ rule.end_time }} >= p_from
-  AND t.{{ rule.end_time }} < p_to
+WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
@@ -284,11 +216,6 @@ WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
   AND {{ condition }}
 {%- endfor %}
 {%- endmacro delete_plain_one %}
-
-{#- Whether the archives fit, once a batch holds the locks that keep the columns of its tables. -#}
-{% macro fits(control, rule) -%}
-PERFORM {{ control }}.check_archive({{ rule.literal }});
-{%- endmacro fits %}
 
 {#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
 {% macro delete_by(step, edge) -%}
@@ -358,25 +285,28 @@ ALTER TABLE {{ table }}
 {%- endmacro check %}
 
 
-{#- How long ago a root ended, by its key. -#}
-{% macro age_of(control, rule) -%}
--- {{ rule.name }}_age_of: how long ago a root ended.
---# create function {{ control }}.{{ rule.name }}_age_of
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_age_of(p_key text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off
+{#- The rows of the root table of a rule by time, as the kernel asks for them. -#}
+{% macro rows(control, rule) -%}
+-- {{ rule.name }}_rows: the rows of {{ rule.table_name }}: their family, their time, whether they are its root, whether their own time
+-- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+--# create function {{ control }}.{{ rule.name }}_rows
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows()
+RETURNS TABLE (
+    o_key {{ rule.key_type }}, o_family {{ rule.key_type }}, o_time {{ rule.time_type }}, o_root boolean, o_alone boolean, o_over boolean
+)
+LANGUAGE sql STABLE
 AS $windrow$
-BEGIN
-    RETURN (
-        SELECT extract(epoch FROM {{ rule.age_of_root }})
-        FROM {{ rule.table }} AS i
-        WHERE i.{{ rule.key }} = p_key::{{ rule.key_type }}
-          AND isfinite({{ rule.ended }})
-    );
-END
+    SELECT
+        r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, r.{{ rule.end_time }}::{{ rule.time_type }},
+        {{ rule.timed.is_root_r }},
+        {{ rule.timed.is_alone_r }},
+        {% if rule.timed.ended %}r.{{ rule.timed.ended }} IS NOT NULL{% else %}true{% endif %}
+    FROM {{ rule.table }} AS r
+{%- for condition in rule.timed.conditions_of_rows %}
+    {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{%- endfor %};
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_age_of
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_age_of(text) IS
-    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body @body@]';
-{%- endmacro age_of %}
+--# comment on function {{ control }}.{{ rule.name }}_rows
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows() IS
+    'The rows of {{ rule.table_name }} with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body @body@]';
+{%- endmacro rows %}

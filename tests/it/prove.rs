@@ -123,6 +123,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         dolphinscheduler(Shared::Closed),
         with_keepers(Shared::Closed),
         camunda::graph(),
+        camunda::graph_by_window(),
         single::graph(),
         workers::graph(Shared::Closed),
         airflow::graph(),

@@ -7,73 +7,44 @@ SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 
--- connection_test_request_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
--- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
--- deleted rows for a while.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_window(
-    p_from timestamptz, p_cutoff timestamptz, p_rows bigint, p_families bigint, p_last bigint[],
-    OUT o_from timestamptz, OUT o_to timestamptz
+-- connection_test_request_rows: the rows of connection_test_request: their family, their time, whether they are its root, whether their own time
+-- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_rows()
+RETURNS TABLE (
+    o_key uuid, o_family uuid, o_time timestamptz, o_root boolean, o_alone boolean, o_over boolean
 )
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        r."id"::uuid, (r."id")::uuid, r."updated_at"::timestamptz,
+        true,
+        true,
+        true
+    FROM "public"."connection_test_request" AS r
+    WHERE r."state" IN ('success', 'failed');
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_rows() IS
+    'The rows of connection_test_request with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body 5cd3c317a4bf]';
+
+-- connection_test_request_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_at(p_from timestamptz, p_to timestamptz[], p_skip bigint[])
+RETURNS timestamptz[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    o_from := (
-        SELECT min(t."updated_at")
-        FROM "public"."connection_test_request" AS t
-        WHERE t."updated_at" >= p_from
-          AND t."updated_at" < p_cutoff
-          AND t."state" IN ('success', 'failed')
-    );
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-    o_to := coalesce((
+    RETURN ARRAY[(
         SELECT t."updated_at"
         FROM "public"."connection_test_request" AS t
-        WHERE t."updated_at" >= o_from
-          AND t."updated_at" < o_to
+        WHERE t."updated_at" >= p_from AND t."updated_at" < p_to[1]
           AND t."state" IN ('success', 'failed')
-        ORDER BY t."updated_at" OFFSET least(p_rows, p_families) LIMIT 1
-    ), o_to);
-    o_to := greatest(o_to, o_from + interval '1 microsecond');
+        ORDER BY t."updated_at" OFFSET p_skip[1] LIMIT 1
+    )];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of updated_at from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body 535d81c737ac]';
-
--- connection_test_request_rows: the rows of a window, the oldest first; without one, those without a updated_at; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_rows(p_from timestamptz, p_to timestamptz, p_limit bigint, p_key text)
-RETURNS TABLE (o_key uuid, o_time timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-BEGIN
-    IF p_key IS NOT NULL THEN
-        RETURN QUERY
-        SELECT t."id"::uuid, t."updated_at"::timestamptz
-        FROM "public"."connection_test_request" AS t
-        WHERE t."id" = p_key::uuid
-          AND t."state" IN ('success', 'failed');
-    ELSIF p_from IS NULL THEN
-        RETURN QUERY
-        SELECT t."id"::uuid, t."updated_at"::timestamptz
-        FROM "public"."connection_test_request" AS t
-        WHERE (t."updated_at" IS NULL OR t."updated_at" = '-infinity')
-          AND t."state" IN ('success', 'failed');
-    ELSE
-        RETURN QUERY
-        SELECT t."id"::uuid, t."updated_at"::timestamptz
-        FROM "public"."connection_test_request" AS t
-        WHERE t."updated_at" >= p_from
-          AND t."updated_at" < p_to
-          AND t."state" IN ('success', 'failed')
-        ORDER BY t."updated_at"
-        LIMIT p_limit;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_rows(timestamptz, timestamptz, bigint, text) IS
-    'The keys and times of rows of connection_test_request in a window, of undated ones, or of one. Reads only. [body debc576828f9]';
+COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_at(timestamptz, timestamptz[], bigint[]) IS
+    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body e2fe0951dd82]';
 
 -- connection_test_request_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep uuid[], p_key text)
@@ -87,8 +58,7 @@ DECLARE
 BEGIN
     IF p_key IS NULL THEN
         DELETE FROM "public"."connection_test_request" AS t
-        WHERE t."updated_at" >= p_from
-          AND t."updated_at" < p_to
+        WHERE t."updated_at" >= p_from AND t."updated_at" < p_to
           AND t."state" IN ('success', 'failed')
           AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
@@ -101,8 +71,8 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_delete(bigint, timestamptz, timestamptz, uuid[], text) IS
-    'Deletes rows of connection_test_request, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body c20585835aac]';
+    'Deletes rows of connection_test_request, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body 3fa916a7922f]';
 SELECT windrow_airflow_3.register_routines('30_connection_test_request.sql', ARRAY[
-    'connection_test_request_delete', 'connection_test_request_rows', 'connection_test_request_window'
+    'connection_test_request_at', 'connection_test_request_delete', 'connection_test_request_rows'
 ]);
 RESET ROLE;

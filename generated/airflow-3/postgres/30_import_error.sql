@@ -7,68 +7,42 @@ SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 
--- import_error_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
--- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
--- deleted rows for a while.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_window(
-    p_from timestamptz, p_cutoff timestamptz, p_rows bigint, p_families bigint, p_last bigint[],
-    OUT o_from timestamptz, OUT o_to timestamptz
+-- import_error_rows: the rows of import_error: their family, their time, whether they are its root, whether their own time
+-- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_rows()
+RETURNS TABLE (
+    o_key integer, o_family integer, o_time timestamptz, o_root boolean, o_alone boolean, o_over boolean
 )
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        r."id"::integer, (r."id")::integer, r."timestamp"::timestamptz,
+        true,
+        true,
+        true
+    FROM "public"."import_error" AS r;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.import_error_rows() IS
+    'The rows of import_error with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body 581773eb0ab2]';
+
+-- import_error_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_at(p_from timestamptz, p_to timestamptz[], p_skip bigint[])
+RETURNS timestamptz[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    o_from := (
-        SELECT min(t."timestamp")
-        FROM "public"."import_error" AS t
-        WHERE t."timestamp" >= p_from
-          AND t."timestamp" < p_cutoff
-    );
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-    o_to := coalesce((
+    RETURN ARRAY[(
         SELECT t."timestamp"
         FROM "public"."import_error" AS t
-        WHERE t."timestamp" >= o_from
-          AND t."timestamp" < o_to
-        ORDER BY t."timestamp" OFFSET least(p_rows, p_families) LIMIT 1
-    ), o_to);
-    o_to := greatest(o_to, o_from + interval '1 microsecond');
+        WHERE t."timestamp" >= p_from AND t."timestamp" < p_to[1]
+        ORDER BY t."timestamp" OFFSET p_skip[1] LIMIT 1
+    )];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.import_error_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of timestamp from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body d4d16622ba76]';
-
--- import_error_rows: the rows of a window, the oldest first; without one, those without a timestamp; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_rows(p_from timestamptz, p_to timestamptz, p_limit bigint, p_key text)
-RETURNS TABLE (o_key integer, o_time timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-BEGIN
-    IF p_key IS NOT NULL THEN
-        RETURN QUERY
-        SELECT t."id"::integer, t."timestamp"::timestamptz
-        FROM "public"."import_error" AS t
-        WHERE t."id" = p_key::integer;
-    ELSIF p_from IS NULL THEN
-        RETURN QUERY
-        SELECT t."id"::integer, t."timestamp"::timestamptz
-        FROM "public"."import_error" AS t
-        WHERE (t."timestamp" IS NULL OR t."timestamp" = '-infinity');
-    ELSE
-        RETURN QUERY
-        SELECT t."id"::integer, t."timestamp"::timestamptz
-        FROM "public"."import_error" AS t
-        WHERE t."timestamp" >= p_from
-          AND t."timestamp" < p_to
-        ORDER BY t."timestamp"
-        LIMIT p_limit;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.import_error_rows(timestamptz, timestamptz, bigint, text) IS
-    'The keys and times of rows of import_error in a window, of undated ones, or of one. Reads only. [body b3eb3985ea34]';
+COMMENT ON FUNCTION windrow_airflow_3.import_error_at(timestamptz, timestamptz[], bigint[]) IS
+    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 23be1c1f2b98]';
 
 -- import_error_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text)
@@ -82,8 +56,7 @@ DECLARE
 BEGIN
     IF p_key IS NULL THEN
         DELETE FROM "public"."import_error" AS t
-        WHERE t."timestamp" >= p_from
-          AND t."timestamp" < p_to
+        WHERE t."timestamp" >= p_from AND t."timestamp" < p_to
           AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
         DELETE FROM "public"."import_error" AS t
@@ -94,8 +67,8 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_delete(bigint, timestamptz, timestamptz, integer[], text) IS
-    'Deletes rows of import_error, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body be369a6cf810]';
+    'Deletes rows of import_error, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body f65cd2188161]';
 SELECT windrow_airflow_3.register_routines('30_import_error.sql', ARRAY[
-    'import_error_delete', 'import_error_rows', 'import_error_window'
+    'import_error_at', 'import_error_delete', 'import_error_rows'
 ]);
 RESET ROLE;

@@ -7,73 +7,44 @@ SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 
--- job_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
--- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
--- deleted rows for a while.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_window(
-    p_from timestamptz, p_cutoff timestamptz, p_rows bigint, p_families bigint, p_last bigint[],
-    OUT o_from timestamptz, OUT o_to timestamptz
+-- job_rows: the rows of job: their family, their time, whether they are its root, whether their own time
+-- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.job_rows()
+RETURNS TABLE (
+    o_key integer, o_family integer, o_time timestamptz, o_root boolean, o_alone boolean, o_over boolean
 )
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        r."id"::integer, (r."id")::integer, r."latest_heartbeat"::timestamptz,
+        true,
+        true,
+        true
+    FROM "public"."job" AS r
+    WHERE r."state" IN ('success', 'failed');
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.job_rows() IS
+    'The rows of job with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body b19f59b19925]';
+
+-- job_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.job_at(p_from timestamptz, p_to timestamptz[], p_skip bigint[])
+RETURNS timestamptz[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    o_from := (
-        SELECT min(t."latest_heartbeat")
-        FROM "public"."job" AS t
-        WHERE t."latest_heartbeat" >= p_from
-          AND t."latest_heartbeat" < p_cutoff
-          AND t."state" IN ('success', 'failed')
-    );
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-    o_to := coalesce((
+    RETURN ARRAY[(
         SELECT t."latest_heartbeat"
         FROM "public"."job" AS t
-        WHERE t."latest_heartbeat" >= o_from
-          AND t."latest_heartbeat" < o_to
+        WHERE t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to[1]
           AND t."state" IN ('success', 'failed')
-        ORDER BY t."latest_heartbeat" OFFSET least(p_rows, p_families) LIMIT 1
-    ), o_to);
-    o_to := greatest(o_to, o_from + interval '1 microsecond');
+        ORDER BY t."latest_heartbeat" OFFSET p_skip[1] LIMIT 1
+    )];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of latest_heartbeat from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body c0ecf6ab33b0]';
-
--- job_rows: the rows of a window, the oldest first; without one, those without a latest_heartbeat; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.job_rows(p_from timestamptz, p_to timestamptz, p_limit bigint, p_key text)
-RETURNS TABLE (o_key integer, o_time timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-BEGIN
-    IF p_key IS NOT NULL THEN
-        RETURN QUERY
-        SELECT t."id"::integer, t."latest_heartbeat"::timestamptz
-        FROM "public"."job" AS t
-        WHERE t."id" = p_key::integer
-          AND t."state" IN ('success', 'failed');
-    ELSIF p_from IS NULL THEN
-        RETURN QUERY
-        SELECT t."id"::integer, t."latest_heartbeat"::timestamptz
-        FROM "public"."job" AS t
-        WHERE (t."latest_heartbeat" IS NULL OR t."latest_heartbeat" = '-infinity')
-          AND t."state" IN ('success', 'failed');
-    ELSE
-        RETURN QUERY
-        SELECT t."id"::integer, t."latest_heartbeat"::timestamptz
-        FROM "public"."job" AS t
-        WHERE t."latest_heartbeat" >= p_from
-          AND t."latest_heartbeat" < p_to
-          AND t."state" IN ('success', 'failed')
-        ORDER BY t."latest_heartbeat"
-        LIMIT p_limit;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.job_rows(timestamptz, timestamptz, bigint, text) IS
-    'The keys and times of rows of job in a window, of undated ones, or of one. Reads only. [body 70ffc1bdba34]';
+COMMENT ON FUNCTION windrow_airflow_3.job_at(timestamptz, timestamptz[], bigint[]) IS
+    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 51e0816bd0dc]';
 
 -- job_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text)
@@ -87,8 +58,7 @@ DECLARE
 BEGIN
     IF p_key IS NULL THEN
         DELETE FROM "public"."job" AS t
-        WHERE t."latest_heartbeat" >= p_from
-          AND t."latest_heartbeat" < p_to
+        WHERE t."latest_heartbeat" >= p_from AND t."latest_heartbeat" < p_to
           AND t."state" IN ('success', 'failed')
           AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
@@ -101,6 +71,6 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_delete(bigint, timestamptz, timestamptz, integer[], text) IS
-    'Deletes rows of job, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body fe9c4cb00ac6]';
-SELECT windrow_airflow_3.register_routines('30_job.sql', ARRAY['job_delete', 'job_rows', 'job_window']);
+    'Deletes rows of job, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body f9539384f13f]';
+SELECT windrow_airflow_3.register_routines('30_job.sql', ARRAY['job_at', 'job_delete', 'job_rows']);
 RESET ROLE;

@@ -7,68 +7,42 @@ SET ROLE "windrow_airflow_3_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 
--- log_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
--- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
--- deleted rows for a while.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.log_window(
-    p_from timestamptz, p_cutoff timestamptz, p_rows bigint, p_families bigint, p_last bigint[],
-    OUT o_from timestamptz, OUT o_to timestamptz
+-- log_rows: the rows of log: their family, their time, whether they are its root, whether their own time
+-- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.log_rows()
+RETURNS TABLE (
+    o_key integer, o_family integer, o_time timestamptz, o_root boolean, o_alone boolean, o_over boolean
 )
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        r."id"::integer, (r."id")::integer, r."dttm"::timestamptz,
+        true,
+        true,
+        true
+    FROM "public"."log" AS r;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.log_rows() IS
+    'The rows of log with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body 8ed6c9d38e50]';
+
+-- log_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.log_at(p_from timestamptz, p_to timestamptz[], p_skip bigint[])
+RETURNS timestamptz[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    o_from := (
-        SELECT min(t."dttm")
-        FROM "public"."log" AS t
-        WHERE t."dttm" >= p_from
-          AND t."dttm" < p_cutoff
-    );
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-    o_to := coalesce((
+    RETURN ARRAY[(
         SELECT t."dttm"
         FROM "public"."log" AS t
-        WHERE t."dttm" >= o_from
-          AND t."dttm" < o_to
-        ORDER BY t."dttm" OFFSET least(p_rows, p_families) LIMIT 1
-    ), o_to);
-    o_to := greatest(o_to, o_from + interval '1 microsecond');
+        WHERE t."dttm" >= p_from AND t."dttm" < p_to[1]
+        ORDER BY t."dttm" OFFSET p_skip[1] LIMIT 1
+    )];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.log_window(timestamptz, timestamptz, bigint, bigint, bigint[]) IS
-    'The next window of dttm from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body 7ecb05fdcedf]';
-
--- log_rows: the rows of a window, the oldest first; without one, those without a dttm; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.log_rows(p_from timestamptz, p_to timestamptz, p_limit bigint, p_key text)
-RETURNS TABLE (o_key integer, o_time timestamptz)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-BEGIN
-    IF p_key IS NOT NULL THEN
-        RETURN QUERY
-        SELECT t."id"::integer, t."dttm"::timestamptz
-        FROM "public"."log" AS t
-        WHERE t."id" = p_key::integer;
-    ELSIF p_from IS NULL THEN
-        RETURN QUERY
-        SELECT t."id"::integer, t."dttm"::timestamptz
-        FROM "public"."log" AS t
-        WHERE (t."dttm" IS NULL OR t."dttm" = '-infinity');
-    ELSE
-        RETURN QUERY
-        SELECT t."id"::integer, t."dttm"::timestamptz
-        FROM "public"."log" AS t
-        WHERE t."dttm" >= p_from
-          AND t."dttm" < p_to
-        ORDER BY t."dttm"
-        LIMIT p_limit;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.log_rows(timestamptz, timestamptz, bigint, text) IS
-    'The keys and times of rows of log in a window, of undated ones, or of one. Reads only. [body 7458ba1cf9dc]';
+COMMENT ON FUNCTION windrow_airflow_3.log_at(timestamptz, timestamptz[], bigint[]) IS
+    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 81281b878041]';
 
 -- log_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text)
@@ -82,8 +56,7 @@ DECLARE
 BEGIN
     IF p_key IS NULL THEN
         DELETE FROM "public"."log" AS t
-        WHERE t."dttm" >= p_from
-          AND t."dttm" < p_to
+        WHERE t."dttm" >= p_from AND t."dttm" < p_to
           AND (t."id" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
         DELETE FROM "public"."log" AS t
@@ -94,6 +67,6 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_delete(bigint, timestamptz, timestamptz, integer[], text) IS
-    'Deletes rows of log, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body 4fb83c9866df]';
-SELECT windrow_airflow_3.register_routines('30_log.sql', ARRAY['log_delete', 'log_rows', 'log_window']);
+    'Deletes rows of log, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body 9dae99792d5f]';
+SELECT windrow_airflow_3.register_routines('30_log.sql', ARRAY['log_at', 'log_delete', 'log_rows']);
 RESET ROLE;

@@ -7,68 +7,42 @@ SET ROLE "windrow_camunda7_end_time_owner";
 
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 
--- task_metrics_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows and
--- p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the entries of
--- deleted rows for a while.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_window(
-    p_from timestamp, p_cutoff timestamp, p_rows bigint, p_families bigint, p_last bigint[],
-    OUT o_from timestamp, OUT o_to timestamp
+-- task_metrics_rows: the rows of act_ru_task_meter_log: their family, their time, whether they are its root, whether their own time
+-- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_rows()
+RETURNS TABLE (
+    o_key text, o_family text, o_time timestamp, o_root boolean, o_alone boolean, o_over boolean
 )
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        r."id_"::text, (r."id_")::text, r."timestamp_"::timestamp,
+        true,
+        true,
+        true
+    FROM "public"."act_ru_task_meter_log" AS r;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_rows() IS
+    'The rows of act_ru_task_meter_log with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body 48bc3d123ebf]';
+
+-- task_metrics_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_at(p_from timestamp, p_to timestamp[], p_skip bigint[])
+RETURNS timestamp[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    o_from := (
-        SELECT min(t."timestamp_")
-        FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."timestamp_" >= p_from
-          AND t."timestamp_" < p_cutoff
-    );
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-    o_to := coalesce((
+    RETURN ARRAY[(
         SELECT t."timestamp_"
         FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."timestamp_" >= o_from
-          AND t."timestamp_" < o_to
-        ORDER BY t."timestamp_" OFFSET least(p_rows, p_families) LIMIT 1
-    ), o_to);
-    o_to := greatest(o_to, o_from + interval '1 microsecond');
+        WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to[1]
+        ORDER BY t."timestamp_" OFFSET p_skip[1] LIMIT 1
+    )];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_window(timestamp, timestamp, bigint, bigint, bigint[]) IS
-    'The next window of timestamp_ from p_from on; o_from is NULL where nothing before p_cutoff is left. Reads only. [body ab66983b963b]';
-
--- task_metrics_rows: the rows of a window, the oldest first; without one, those without a timestamp_; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_rows(p_from timestamp, p_to timestamp, p_limit bigint, p_key text)
-RETURNS TABLE (o_key text, o_time timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-BEGIN
-    IF p_key IS NOT NULL THEN
-        RETURN QUERY
-        SELECT t."id_"::text, t."timestamp_"::timestamp
-        FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."id_" = p_key::text;
-    ELSIF p_from IS NULL THEN
-        RETURN QUERY
-        SELECT t."id_"::text, t."timestamp_"::timestamp
-        FROM "public"."act_ru_task_meter_log" AS t
-        WHERE (t."timestamp_" IS NULL OR t."timestamp_" = '-infinity');
-    ELSE
-        RETURN QUERY
-        SELECT t."id_"::text, t."timestamp_"::timestamp
-        FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."timestamp_" >= p_from
-          AND t."timestamp_" < p_to
-        ORDER BY t."timestamp_"
-        LIMIT p_limit;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_rows(timestamp, timestamp, bigint, text) IS
-    'The keys and times of rows of act_ru_task_meter_log in a window, of undated ones, or of one. Reads only. [body be8cfd7826c6]';
+COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_at(timestamp, timestamp[], bigint[]) IS
+    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 10a820f68d13]';
 
 -- task_metrics_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[], p_key text)
@@ -82,8 +56,7 @@ DECLARE
 BEGIN
     IF p_key IS NULL THEN
         DELETE FROM "public"."act_ru_task_meter_log" AS t
-        WHERE t."timestamp_" >= p_from
-          AND t."timestamp_" < p_to
+        WHERE t."timestamp_" >= p_from AND t."timestamp_" < p_to
           AND (t."id_" IN (SELECT unnest(p_keep))) IS NOT TRUE;
     ELSE
         DELETE FROM "public"."act_ru_task_meter_log" AS t
@@ -94,8 +67,8 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_delete(bigint, timestamp, timestamp, text[], text) IS
-    'Deletes rows of act_ru_task_meter_log, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body f29303c5ed85]';
+    'Deletes rows of act_ru_task_meter_log, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body cf63a868066d]';
 SELECT windrow_camunda7_end_time.register_routines('30_task_metrics.sql', ARRAY[
-    'task_metrics_delete', 'task_metrics_rows', 'task_metrics_window'
+    'task_metrics_at', 'task_metrics_delete', 'task_metrics_rows'
 ]);
 RESET ROLE;

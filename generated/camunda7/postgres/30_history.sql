@@ -8,214 +8,144 @@ SET ROLE "windrow_camunda7_owner";
 -- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
--- history_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
--- No table has more than about p_rows rows in it, the root table no more than p_families, unless they have the same time.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_window(
-    p_from     timestamp,
-    p_cutoff   timestamp,
-    p_rows     bigint,
-    p_families bigint,
-    p_last     bigint[],
-    OUT o_from timestamp,
-    OUT o_to   timestamp
+-- history_roots: the keys of the rows that are the root of their family. Like all routines here that are no SECURITY DEFINER,
+-- it is a part of the statements that name it: PostgreSQL takes its text in.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_roots()
+RETURNS SETOF text
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT f."id_"::text FROM "public"."act_hi_procinst" AS f WHERE coalesce(f."root_proc_inst_id_", f."id_") = f."id_";
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_roots() IS
+    'The keys of the rows of act_hi_procinst that are the root of their family. Statements take its text in. [body 33951949572e]';
+
+-- history_rooted: the keys of the rows whose root is there.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_rooted()
+RETURNS SETOF text
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT r."id_"::text
+    FROM "public"."act_hi_procinst" AS r
+    WHERE EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_"));
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_rooted() IS
+    'The keys of the rows of act_hi_procinst whose root is there. Statements take its text in. [body f884c70cbb8e]';
+
+-- history_rows: the rows of act_hi_procinst: their family, their time, whether they are its root, whether their own time
+-- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_rows()
+RETURNS TABLE (
+    o_key text, o_family text, o_time timestamp, o_root boolean, o_alone boolean, o_over boolean
 )
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        r."id_"::text, (coalesce(r."root_proc_inst_id_", r."id_"))::text, r."removal_time_"::timestamp,
+        coalesce(r."root_proc_inst_id_", r."id_") = r."id_",
+        NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_")),
+        r."end_time_" IS NOT NULL
+    FROM "public"."act_hi_procinst" AS r;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_rows() IS
+    'The rows of act_hi_procinst with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body 61e9f723cac4]';
+
+-- history_names_15: what rows of instances without a root name in act_ge_bytearray.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_names_15(p_old text[])
+RETURNS TABLE (o_family text, o_key text)
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
+    JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."bytearray_id_" IS NOT NULL
+    UNION ALL
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
+    JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."bytearray_id_" IS NOT NULL
+    UNION ALL
+    SELECT m.id, r."error_details_id_"::text FROM unnest(p_old) AS m(id)
+    JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."error_details_id_" IS NOT NULL
+    UNION ALL
+    SELECT m.id, r."job_exception_stack_id_"::text FROM unnest(p_old) AS m(id)
+    JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."job_exception_stack_id_" IS NOT NULL
+    UNION ALL
+    SELECT m.id, r."content_id_"::text FROM unnest(p_old) AS m(id)
+    JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."content_id_" IS NOT NULL
+    UNION ALL
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+    JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+    WHERE r."bytearray_id_" IS NOT NULL
+    UNION ALL
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
+    JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
+    WHERE r."bytearray_id_" IS NOT NULL;
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_names_15(text[]) IS
+    'What rows of these instances, which name no root, name in act_ge_bytearray. Statements take its text in. [body d9ed094ac34d]';
+
+-- history_at: by table, the time of the row that comes after p_skip others from p_from on, before p_to; NULL: there is none.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_at(p_from timestamp, p_to timestamp[], p_skip bigint[])
+RETURNS timestamp[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_busy bigint := (SELECT max(l.rows) FROM unnest(p_last[2:]) AS l(rows)) * 3 / 4;
 BEGIN
-    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
-    o_from := least(
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_actinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_identitylink" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_taskinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_varinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_detail" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_incident" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_ext_task_log" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_job_log" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_op_log" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_comment" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_attachment" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_dec_in" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_dec_out" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_decinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_ge_bytearray" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_ru_authorization" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_procinst" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff),
-        (SELECT min(t."removal_time_") FROM "public"."act_hi_batch" AS t WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_cutoff)
-    );
-    IF o_from IS NULL THEN
-        RETURN;
-    END IF;
-
-    -- The window ends before the row that would be one too many, whichever table has it first.
-    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
-    -- Those that had the most rows in the last window are looked at first, and all of them where it would become much
-    -- longer than the last one: to look costs a tenth of deleting.
-    FOR v_look IN 1..2 LOOP
-        IF v_look = 2 OR p_last[1 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_actinst" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[2 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_identitylink" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[3 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_taskinst" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[4 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_varinst" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[5 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_detail" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[6 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_incident" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[7 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_ext_task_log" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[8 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_job_log" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[9 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_op_log" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[10 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_comment" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[11 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_attachment" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[12 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_dec_in" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[13 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_dec_out" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[14 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_decinst" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[15 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_ge_bytearray" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        IF v_look = 2 OR p_last[16 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_ru_authorization" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        o_to := coalesce((
-            SELECT t."removal_time_"
-            FROM "public"."act_hi_procinst" AS t
-            WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-            ORDER BY t."removal_time_" OFFSET least(p_rows, p_families) LIMIT 1
-        ), o_to);
-        IF v_look = 2 OR p_last[18 + 1] >= v_busy THEN
-            o_to := coalesce((
-                SELECT t."removal_time_"
-                FROM "public"."act_hi_batch" AS t
-                WHERE t."removal_time_" >= o_from AND t."removal_time_" < o_to
-                ORDER BY t."removal_time_" OFFSET p_rows LIMIT 1
-            ), o_to);
-        END IF;
-        EXIT WHEN o_to - o_from <= make_interval(secs => p_last[1] / 500000.0);
-    END LOOP;
-    -- Rows with one and the same time go together, however many they are.
-    o_to := greatest(o_to, o_from + interval '1 microsecond');
+    RETURN ARRAY[
+        (SELECT t."removal_time_" FROM "public"."act_hi_actinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[1] ORDER BY t."removal_time_" OFFSET p_skip[1] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_identitylink" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[2] ORDER BY t."removal_time_" OFFSET p_skip[2] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_taskinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[3] ORDER BY t."removal_time_" OFFSET p_skip[3] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_varinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[4] ORDER BY t."removal_time_" OFFSET p_skip[4] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_detail" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[5] ORDER BY t."removal_time_" OFFSET p_skip[5] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_incident" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[6] ORDER BY t."removal_time_" OFFSET p_skip[6] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_ext_task_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[7] ORDER BY t."removal_time_" OFFSET p_skip[7] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_job_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[8] ORDER BY t."removal_time_" OFFSET p_skip[8] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_op_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[9] ORDER BY t."removal_time_" OFFSET p_skip[9] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_comment" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[10] ORDER BY t."removal_time_" OFFSET p_skip[10] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_attachment" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[11] ORDER BY t."removal_time_" OFFSET p_skip[11] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_dec_in" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[12] ORDER BY t."removal_time_" OFFSET p_skip[12] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_dec_out" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[13] ORDER BY t."removal_time_" OFFSET p_skip[13] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_decinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[14] ORDER BY t."removal_time_" OFFSET p_skip[14] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_ge_bytearray" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[15] ORDER BY t."removal_time_" OFFSET p_skip[15] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_ru_authorization" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[16] ORDER BY t."removal_time_" OFFSET p_skip[16] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_procinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[17] ORDER BY t."removal_time_" OFFSET p_skip[17] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_batch" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[18] ORDER BY t."removal_time_" OFFSET p_skip[18] LIMIT 1)
+    ];
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_window(timestamp, timestamp, bigint, bigint, bigint[]) IS
-    'The next window of removal_time_ from p_from on, with about p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_last: the length of the last window in microseconds, then its rows by table. Reads only. [body cc1d4bc57a05]';
+COMMENT ON FUNCTION windrow_camunda7.history_at(timestamp, timestamp[], bigint[]) IS
+    'By table, when a window ends that has p_skip rows; not asked where p_to is NULL. Reads only; timed_window() calls it. [body ec7ea79c11ce]';
 
--- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to; what is held of act_hi_batch and act_hi_decinst.
+-- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to;
+-- what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(
-    p_from  timestamp,
-    p_to    timestamp,
-    p_as_of timestamptz,
-    p_lock  boolean,
+    p_from timestamp, p_to timestamp, p_as_of timestamptz, p_lock boolean,
     OUT o_keep         text[],
-    OUT o_named_15      text[],
+    OUT o_named_15     text[],
+    OUT o_whose_15     text[],
     OUT o_held_1       text[],
     OUT o_held_2       text[],
     OUT o_held_3       text[],
@@ -236,148 +166,151 @@ DECLARE
     v_other text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
 BEGIN
-    v_held := ARRAY(
-        SELECT h.key::text
-        FROM windrow_camunda7.hold AS h
-        WHERE h.rule = 'history'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
+    v_held := windrow_camunda7.held_keys('history');
     -- What belongs to no family is held by itself, and with it what is its.
     v_first_1 := ARRAY(
-        SELECT r."id_"
-        FROM "public"."act_hi_batch" AS r
+        SELECT r."id_" FROM "public"."act_hi_batch" AS r
         WHERE r."id_" = ANY (v_held)
     );
     v_first_2 := ARRAY(
-        SELECT coalesce(r."root_dec_inst_id_", r."id_")
-        FROM "public"."act_hi_decinst" AS r
-        WHERE r."id_" = ANY (v_held)
-          AND r."proc_inst_id_" IS NULL
-          AND r."case_inst_id_" IS NULL
-          AND r."root_proc_inst_id_" IS NULL
+        SELECT coalesce(r."root_dec_inst_id_", r."id_") FROM "public"."act_hi_decinst" AS r
+        WHERE r."id_" = ANY (v_held) AND r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL AND r."root_proc_inst_id_" IS NULL
     );
     -- act_hi_incident.job_def_id_, act_hi_job_log.job_def_id_
     o_held_1 := ARRAY(
-        SELECT o."seed_job_def_id_"::text
-        FROM unnest(v_first_1) AS w(id)
+        SELECT o."seed_job_def_id_"::text FROM unnest(v_first_1) AS w(id)
         JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
         UNION
-        SELECT o."monitor_job_def_id_"::text
-        FROM unnest(v_first_1) AS w(id)
+        SELECT o."monitor_job_def_id_"::text FROM unnest(v_first_1) AS w(id)
         JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
         UNION
-        SELECT o."batch_job_def_id_"::text
-        FROM unnest(v_first_1) AS w(id)
+        SELECT o."batch_job_def_id_"::text FROM unnest(v_first_1) AS w(id)
         JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     );
     -- act_hi_dec_in.dec_inst_id_, act_hi_dec_out.dec_inst_id_, act_hi_decinst.id_
     o_held_2 := ARRAY(
-        SELECT w.id::text
-        FROM unnest(v_first_2) AS w(id)
+        SELECT w.id::text FROM unnest(v_first_2) AS w(id)
         UNION
-        SELECT m."id_"::text
-        FROM unnest(v_first_2) AS w(id)
+        SELECT m."id_"::text FROM unnest(v_first_2) AS w(id)
         JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
     );
     -- act_ge_bytearray.id_
     o_held_3 := ARRAY(
-        SELECT t."id_"::text
-        FROM unnest(v_first_1) AS w(id)
+        SELECT t."id_"::text FROM unnest(v_first_1) AS w(id)
         JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
         JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."seed_job_def_id_"
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
         UNION
-        SELECT t."id_"::text
-        FROM unnest(v_first_1) AS w(id)
+        SELECT t."id_"::text FROM unnest(v_first_1) AS w(id)
         JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
         JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."monitor_job_def_id_"
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
         UNION
-        SELECT t."id_"::text
-        FROM unnest(v_first_1) AS w(id)
+        SELECT t."id_"::text FROM unnest(v_first_1) AS w(id)
         JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
         JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."batch_job_def_id_"
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL
         UNION
-        SELECT t."id_"::text
-        FROM unnest(v_first_2) AS w(id)
+        SELECT t."id_"::text FROM unnest(v_first_2) AS w(id)
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
         UNION
-        SELECT t."id_"::text
-        FROM unnest(v_first_2) AS w(id)
+        SELECT t."id_"::text FROM unnest(v_first_2) AS w(id)
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
         UNION
-        SELECT t."id_"::text
-        FROM unnest(v_first_2) AS w(id)
+        SELECT t."id_"::text FROM unnest(v_first_2) AS w(id)
         JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
         JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = m."id_"
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
         UNION
-        SELECT t."id_"::text
-        FROM unnest(v_first_2) AS w(id)
+        SELECT t."id_"::text FROM unnest(v_first_2) AS w(id)
         JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
         JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = m."id_"
         JOIN "public"."act_ge_bytearray" AS t ON t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL
     );
     -- act_hi_batch.id_
     o_held_4 := ARRAY(
-        SELECT w.id::text
-        FROM unnest(v_first_1) AS w(id)
+        SELECT w.id::text FROM unnest(v_first_1) AS w(id)
     );
     -- A hold on any member keeps the whole family.
     v_held := v_held || ARRAY(
-        SELECT r."root_proc_inst_id_"
-        FROM "public"."act_hi_procinst" AS r
-        WHERE r."id_" = ANY (v_held)
-          AND r."root_proc_inst_id_" IS NOT NULL
+        SELECT r."root_proc_inst_id_" FROM "public"."act_hi_procinst" AS r
+        WHERE r."id_" = ANY (v_held) AND r."root_proc_inst_id_" IS NOT NULL
     );
 
     -- Whoever changes a whole family changes its rows in act_hi_procinst too: he waits, or this batch gives way.
     IF p_lock THEN
         PERFORM
         FROM "public"."act_hi_procinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
         ORDER BY t."removal_time_", t."id_"
         FOR UPDATE;
     END IF;
+
+    -- act_ge_bytearray: what rows of a family name stays with it, though it names no root itself.
+    o_whose_15 := ARRAY(
+        SELECT t."id_"
+        FROM "public"."act_ge_bytearray" AS t
+        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+          AND t."root_proc_inst_id_" IS NULL AND (
+              EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."error_details_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+                  WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."job_exception_stack_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."process_instance_id_"
+                  WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."content_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+                  WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
+                  WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+          )
+    );
 
     -- act_ge_bytearray: what is referred to stays, and its family with it.
     o_named_15 := ARRAY(
         SELECT t."id_"
         FROM "public"."act_ge_bytearray" AS t
-        JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
-        UNION
-        SELECT t."id_"
-        FROM "public"."act_ge_bytearray" AS t
-        JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
-        UNION
-        SELECT t."id_"
-        FROM "public"."act_ge_bytearray" AS t
-        JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
+        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+          AND (t."id_" IN (SELECT unnest(o_whose_15))) IS NOT TRUE
+          AND (
+              EXISTS (SELECT FROM "public"."act_ru_variable" AS r WHERE r."bytearray_id_" = t."id_")
+              OR EXISTS (SELECT FROM "public"."act_ru_job" AS r WHERE r."exception_stack_id_" = t."id_")
+              OR EXISTS (SELECT FROM "public"."act_ru_ext_task" AS r WHERE r."error_details_id_" = t."id_")
+          )
     );
-    v_tied := v_tied || ARRAY(SELECT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (o_named_15) AND t."root_proc_inst_id_" IS NOT NULL);
+    v_tied := v_tied || ARRAY(
+        SELECT t."root_proc_inst_id_" FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (o_named_15) AND t."root_proc_inst_id_" IS NOT NULL
+    );
     v_lone := v_lone || ARRAY(
-        SELECT t."id_"::text
-        FROM "public"."act_ge_bytearray" AS t
-        WHERE t."id_" = ANY (o_named_15)
-          AND t."root_proc_inst_id_" IS NULL
+        SELECT t."id_"::text FROM "public"."act_ge_bytearray" AS t
+        WHERE t."id_" = ANY (o_named_15) AND t."root_proc_inst_id_" IS NULL
         ORDER BY 1
     );
 
-    SELECT coalesce(array_agg(f.key ORDER BY f.key), '{}'), coalesce(array_agg(f.key::text ORDER BY f.key), '{}'), coalesce(array_agg(f.reason ORDER BY f.key), '{}')
+    SELECT
+        coalesce(array_agg(f.key ORDER BY f.key), '{}'),
+        coalesce(array_agg(f.key::text ORDER BY f.key), '{}'),
+        coalesce(array_agg(f.reason ORDER BY f.key), '{}')
     INTO o_keep, o_skip_keys, o_skip_reasons
     FROM (
         SELECT
@@ -389,9 +322,8 @@ BEGIN
                 ELSE 'REFERENCED'
             END AS reason
         FROM "public"."act_hi_procinst" AS r
-        WHERE r."removal_time_" >= p_from
-          AND r."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(r."root_proc_inst_id_", r."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+        WHERE r."removal_time_" >= p_from AND r."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(r."root_proc_inst_id_", r."id_"))
           AND (
               r."id_" IN (SELECT unnest(v_held)) OR r."root_proc_inst_id_" IN (SELECT unnest(v_held))
               OR r."end_time_" IS NULL
@@ -404,21 +336,15 @@ BEGIN
     o_skip_keys := o_skip_keys || v_lone;
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_lone)]);
     v_other := ARRAY(
-        SELECT r."id_"::text
-        FROM "public"."act_hi_batch" AS r
-        WHERE r."removal_time_" >= p_from
-          AND r."removal_time_" < p_to
-          AND r."id_"::text IN (SELECT unnest(o_held_4))
+        SELECT r."id_"::text FROM "public"."act_hi_batch" AS r
+        WHERE r."removal_time_" >= p_from AND r."removal_time_" < p_to AND r."id_"::text IN (SELECT unnest(o_held_4))
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || v_other;
     o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
     v_other := ARRAY(
-        SELECT r."id_"::text
-        FROM "public"."act_hi_decinst" AS r
-        WHERE r."removal_time_" >= p_from
-          AND r."removal_time_" < p_to
-          AND r."id_"::text IN (SELECT unnest(o_held_2))
+        SELECT r."id_"::text FROM "public"."act_hi_decinst" AS r
+        WHERE r."removal_time_" >= p_from AND r."removal_time_" < p_to AND r."id_"::text IN (SELECT unnest(o_held_2))
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || v_other;
@@ -426,847 +352,267 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_keep(timestamp, timestamp, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body d461a56c09cd]';
+    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of act_hi_procinst in it first. [body 8b3edd7cde51]';
 
--- history_batch: one batch: the rows of a window that may go, of all tables, and of no family whose root is there. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_batch(
-    p_run   bigint,
-    p_from  timestamp,
-    p_to    timestamp,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- history_delete: deletes the rows of a window that may go, of all tables, and of no family whose root is there.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_delete(
+    p_run bigint, p_from timestamp, p_to timestamp, p_as_of timestamptz,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_keep text[];
-    o_named_15 text[];
-    o_held_1 text[];
-    o_held_2 text[];
-    o_held_3 text[];
-    o_held_4 text[];
+    k      record;  -- what stays
     v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
-    END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
-
-    SELECT k.o_keep, k.o_named_15, k.o_held_1, k.o_held_2, k.o_held_3, k.o_held_4, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_named_15, o_held_1, o_held_2, o_held_3, o_held_4, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, true) AS k;
-
-    -- Where no family stays, no row is asked for its own, which would be a tenth of the time.
-
-    -- act_hi_actinst: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_actinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_actinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
-
-    -- act_hi_identitylink: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_identitylink" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_identitylink" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-
-    -- act_hi_taskinst: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_taskinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_taskinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-
-    -- act_hi_varinst: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_varinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_varinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-
-    -- act_hi_detail: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_detail" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_detail" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := v_rows;
-
-    -- act_hi_incident: rows of no family.
-    IF v_keep = '{}' AND o_held_1 = '{}' THEN
-        DELETE FROM "public"."act_hi_incident" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_incident" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-          AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[6] := v_rows;
-
-    -- act_hi_ext_task_log: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_ext_task_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_ext_task_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[7] := v_rows;
-
-    -- act_hi_job_log: rows of no family.
-    IF v_keep = '{}' AND o_held_1 = '{}' THEN
-        DELETE FROM "public"."act_hi_job_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_job_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-          AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[8] := v_rows;
-
-    -- act_hi_op_log: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_op_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_op_log" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[9] := v_rows;
-
-    -- act_hi_comment: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_comment" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_comment" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[10] := v_rows;
-
-    -- act_hi_attachment: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_hi_attachment" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_attachment" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[11] := v_rows;
-
-    -- act_hi_dec_in: rows of no family.
-    IF v_keep = '{}' AND o_held_2 = '{}' THEN
-        DELETE FROM "public"."act_hi_dec_in" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_dec_in" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-          AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[12] := v_rows;
-
-    -- act_hi_dec_out: rows of no family.
-    IF v_keep = '{}' AND o_held_2 = '{}' THEN
-        DELETE FROM "public"."act_hi_dec_out" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_dec_out" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-          AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[13] := v_rows;
-
-    -- act_hi_decinst: rows of no family.
-    IF v_keep = '{}' AND o_held_2 = '{}' THEN
-        DELETE FROM "public"."act_hi_decinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")));
-    ELSE
-        DELETE FROM "public"."act_hi_decinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-          AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[14] := v_rows;
-
-    -- act_ge_bytearray: rows of no family.
+    o_families := 0;
+    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, true);
+    o_skip_keys := k.o_skip_keys;
+    o_skip_reasons := k.o_skip_reasons;
+    DELETE FROM "public"."act_hi_actinst" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := v_rows;
+    DELETE FROM "public"."act_hi_identitylink" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := v_rows;
+    DELETE FROM "public"."act_hi_taskinst" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := v_rows;
+    DELETE FROM "public"."act_hi_varinst" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := v_rows;
+    DELETE FROM "public"."act_hi_detail" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := v_rows;
+    DELETE FROM "public"."act_hi_incident" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."job_def_id_"::text IN (SELECT unnest(k.o_held_1))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := v_rows;
+    DELETE FROM "public"."act_hi_ext_task_log" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := v_rows;
+    DELETE FROM "public"."act_hi_job_log" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."process_instance_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."job_def_id_"::text IN (SELECT unnest(k.o_held_1))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := v_rows;
+    DELETE FROM "public"."act_hi_op_log" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := v_rows;
+    DELETE FROM "public"."act_hi_comment" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := v_rows;
+    DELETE FROM "public"."act_hi_attachment" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := v_rows;
+    DELETE FROM "public"."act_hi_dec_in" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."dec_inst_id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := v_rows;
+    DELETE FROM "public"."act_hi_dec_out" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."dec_inst_id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := v_rows;
+    DELETE FROM "public"."act_hi_decinst" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := v_rows;
     DELETE FROM "public"."act_ge_bytearray" AS t
-    WHERE t."removal_time_" >= p_from
-      AND t."removal_time_" < p_to
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
-      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-      AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
-      AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[15] := v_rows;
-
-    -- act_ru_authorization: rows of no family.
-    IF v_keep = '{}' THEN
-        DELETE FROM "public"."act_ru_authorization" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_");
-    ELSE
-        DELETE FROM "public"."act_ru_authorization" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
-    END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[16] := v_rows;
-
-    -- act_hi_procinst: remains of families without a root.
-    WITH gone AS (
-        DELETE FROM "public"."act_hi_procinst" AS t
-        WHERE t."removal_time_" >= p_from
-          AND t."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-          AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-          AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        RETURNING coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AS root
-    )
-    SELECT count(*), count(*) FILTER (WHERE g.root)
-    INTO v_rows, o_families
-    FROM gone AS g;
-    o_rows[17] := v_rows;
-
-    -- act_hi_batch: its rows belong to no family.
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND (t."id_" IN (SELECT unnest(k.o_whose_15))) IS NOT TRUE
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(k.o_named_15))) IS NOT TRUE
+      AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := v_rows;
+    DELETE FROM "public"."act_ru_authorization" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := v_rows;
+    DELETE FROM "public"."act_hi_procinst" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := v_rows;
     DELETE FROM "public"."act_hi_batch" AS t
-    WHERE t."removal_time_" >= p_from
-      AND t."removal_time_" < p_to
-      AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[18] := v_rows;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF EXISTS (
-        SELECT FROM pg_class AS c
-        WHERE c.oid IN (
-            '"public"."act_hi_actinst"'::regclass,
-            '"public"."act_hi_identitylink"'::regclass,
-            '"public"."act_hi_taskinst"'::regclass,
-            '"public"."act_hi_varinst"'::regclass,
-            '"public"."act_hi_detail"'::regclass,
-            '"public"."act_hi_incident"'::regclass,
-            '"public"."act_hi_ext_task_log"'::regclass,
-            '"public"."act_hi_job_log"'::regclass,
-            '"public"."act_hi_op_log"'::regclass,
-            '"public"."act_hi_comment"'::regclass,
-            '"public"."act_hi_attachment"'::regclass,
-            '"public"."act_hi_dec_in"'::regclass,
-            '"public"."act_hi_dec_out"'::regclass,
-            '"public"."act_hi_decinst"'::regclass,
-            '"public"."act_ge_bytearray"'::regclass,
-            '"public"."act_ru_authorization"'::regclass,
-            '"public"."act_hi_procinst"'::regclass,
-            '"public"."act_hi_batch"'::regclass
-        )
-          AND (
-              c.relkind <> 'r'
-              OR c.relhassubclass
-              OR c.relhasrules
-              OR EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgrelid = c.oid AND t.tgtype & 11 = 11)
-          )
-    ) THEN
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_actinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_actinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_identitylink" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_identitylink'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_taskinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_taskinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_varinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_varinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_detail" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_detail'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_incident" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_ext_task_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_ext_task_log'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_job_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_op_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_op_log'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_comment" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_comment'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_attachment" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_attachment'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_dec_in" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_in'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_dec_out" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_out'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_decinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_decinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_ge_bytearray" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
-              AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_ru_authorization" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_ru_authorization'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_procinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_procinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (
-            SELECT FROM "public"."act_hi_batch" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE
-        ) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_batch'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND (t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[18] := v_rows;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_batch(bigint, timestamp, timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; timed_step() calls it. [body 426ba537927a]';
+COMMENT ON FUNCTION windrow_camunda7.history_delete(bigint, timestamp, timestamp, timestamptz) IS
+    'Deletes, in the caller''s transaction, what history_keep does not keep of the window from p_from to p_to. timed_batch() calls it. [body 15f52908a23a]';
 
 -- history_count: what a batch would delete of a window. Reads only.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(
-    p_from  timestamp,
-    p_to    timestamp,
-    p_as_of timestamptz,
-    OUT o_families     bigint,
-    OUT o_roots        text[],
-    OUT o_oldest       timestamp,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+    p_from timestamp, p_to timestamp, p_as_of timestamptz,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest timestamp, OUT o_roots text[],
+    OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_keep text[];
-    o_named_15 text[];
-    o_held_1 text[];
-    o_held_2 text[];
-    o_held_3 text[];
-    o_held_4 text[];
+    k record;  -- what stays
 BEGIN
-    SELECT k.o_keep, k.o_named_15, k.o_held_1, k.o_held_2, k.o_held_3, k.o_held_4, k.o_skip_keys, k.o_skip_reasons
-    INTO v_keep, o_named_15, o_held_1, o_held_2, o_held_3, o_held_4, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, false) AS k;
+    SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, false);
+    o_skip_keys := k.o_skip_keys;
+    o_skip_reasons := k.o_skip_reasons;
     o_rows := ARRAY[
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_actinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_identitylink" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_taskinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_varinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_detail" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_incident" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_ext_task_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_job_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_op_log" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_comment" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_attachment" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_dec_in" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_dec_out" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_decinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_ge_bytearray" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
-              AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_ru_authorization" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_procinst" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-              AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-              AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-        ),
-        (
-            SELECT count(*)
-            FROM "public"."act_hi_batch" AS t
-            WHERE t."removal_time_" >= p_from
-              AND t."removal_time_" < p_to
-              AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE
-        )
+        (SELECT count(*) FROM "public"."act_hi_actinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_identitylink" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_taskinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_varinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_detail" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_incident" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."job_def_id_"::text IN (SELECT unnest(k.o_held_1))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_job_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."process_instance_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."job_def_id_"::text IN (SELECT unnest(k.o_held_1))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_op_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_comment" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_attachment" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_dec_in" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."dec_inst_id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_dec_out" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."dec_inst_id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_decinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND (t."id_" IN (SELECT unnest(k.o_whose_15))) IS NOT TRUE
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."id_" IN (SELECT unnest(k.o_named_15))) IS NOT TRUE
+           AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_ru_authorization" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_procinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_batch" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND (t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE)
     ];
-    SELECT count(*), min(t."removal_time_"), coalesce((array_agg(t."id_" ORDER BY t."removal_time_", t."id_"))[1:10], '{}')
-    INTO o_families, o_oldest, o_roots
-    FROM "public"."act_hi_procinst" AS t
-    WHERE t."removal_time_" >= p_from
-      AND t."removal_time_" < p_to
-      AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-      AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND (t."root_proc_inst_id_" IN (SELECT unnest(v_keep))) IS NOT TRUE
-      AND (t."id_" IN (SELECT unnest(v_keep))) IS NOT TRUE;
+    o_families := 0;
+    o_roots := '{}';
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_count(timestamp, timestamp, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 126f417d5770]';
+    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body 522b6230c31d]';
 
--- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_next(
-    p_time   timestamp,
-    p_key    text,
-    p_cutoff timestamp,
-    p_limit  bigint,
-    OUT o_roots text[],
-    OUT o_last  timestamp
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_sort = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-BEGIN
-    -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
-    SELECT coalesce(array_agg(n.key ORDER BY n.due, n.key), '{}'), max(n.due)
-    INTO o_roots, o_last
-    FROM (
-        SELECT t."id_" AS key, t."removal_time_" AS due
-        FROM "public"."act_hi_procinst" AS t
-        WHERE t."removal_time_" >= p_time
-          AND (t."removal_time_" > p_time OR t."id_" > coalesce(p_key, ''))
-          AND t."removal_time_" < p_cutoff
-          AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-        ORDER BY t."removal_time_", t."id_"
-        LIMIT p_limit
-    ) AS n;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_next(timestamp, text, timestamp, bigint) IS
-    'The next p_limit roots with a removal_time_ before p_cutoff, from p_time and p_key on, and the last one''s time. Reads only; history_judge decides. [body 8a21ae51c20d]';
-
--- history_judge: which of these families may go. A family is all rows that name the root, and goes when the
--- removal_time_ of the root has come, whatever that of its other rows is.
+-- history_judge: which of these families may go: all rows that name a root whose removal_time_ has come, whatever that of
+-- the others is. One that is named goes at any time: there are no p_cutoff and no p_as_of then.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_judge(
-    p_roots  text[],
-    p_cutoff timestamp,
-    p_as_of  timestamptz,
-    p_lock   boolean,
-    OUT o_go           text[],
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[]
+    p_roots text[], p_cutoff timestamp, p_as_of timestamptz, p_lock boolean,
+    OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
@@ -1275,6 +621,7 @@ AS $windrow$
 DECLARE
     v_held text[];
     v_tied text[] := '{}';  -- families with a row that something refers to
+    v_old    text[];
     v_namers text[];  -- instances without a root, and what their rows name
     v_named  text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
@@ -1287,86 +634,41 @@ BEGIN
         ORDER BY t."id_"
         FOR UPDATE;
     END IF;
-    v_held := ARRAY(
-        SELECT h.key::text
-        FROM windrow_camunda7.hold AS h
-        WHERE h.rule = 'history'
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
+    v_held := windrow_camunda7.held_keys('history');
     v_tied := v_tied || ARRAY(
         SELECT DISTINCT t."root_proc_inst_id_"
-        FROM "public"."act_ge_bytearray" AS t
-        JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
+        FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
         WHERE t."root_proc_inst_id_" = ANY (p_roots)
     );
     v_tied := v_tied || ARRAY(
         SELECT DISTINCT t."root_proc_inst_id_"
-        FROM "public"."act_ge_bytearray" AS t
-        JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
+        FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
         WHERE t."root_proc_inst_id_" = ANY (p_roots)
     );
     v_tied := v_tied || ARRAY(
         SELECT DISTINCT t."root_proc_inst_id_"
-        FROM "public"."act_ge_bytearray" AS t
-        JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
+        FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
         WHERE t."root_proc_inst_id_" = ANY (p_roots)
     );
     -- Of instances without a root, what their rows name in act_ge_bytearray counts, too.
-    IF EXISTS (SELECT FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) THEN
-        SELECT array_agg(n.family), array_agg(n.key)
+    v_old := ARRAY(
+        SELECT t."id_" FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL
+    );
+    IF v_old <> '{}' THEN
+        SELECT array_agg(n.o_family), array_agg(n.o_key)
         INTO v_namers, v_named
-        FROM (
-            SELECT m.id AS family, r."bytearray_id_" AS key
-            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
-            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT m.id AS family, r."bytearray_id_" AS key
-            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
-            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT m.id AS family, r."error_details_id_" AS key
-            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
-            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."error_details_id_" IS NOT NULL
-            UNION ALL
-            SELECT m.id AS family, r."job_exception_stack_id_" AS key
-            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
-            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."job_exception_stack_id_" IS NOT NULL
-            UNION ALL
-            SELECT m.id AS family, r."content_id_" AS key
-            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
-            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."content_id_" IS NOT NULL
-            UNION ALL
-            SELECT m.id AS family, r."bytearray_id_" AS key
-            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT m.id AS family, r."bytearray_id_" AS key
-            FROM (SELECT t."id_" AS id FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL) AS m
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-        ) AS n;
+        FROM windrow_camunda7.history_names_15(v_old) AS n;
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named) AS n(family, key)
-            JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key
+            FROM unnest(v_namers, v_named) AS n(family, key) JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key
         );
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named) AS n(family, key)
-            JOIN "public"."act_ru_job" AS x ON x."exception_stack_id_" = n.key
+            FROM unnest(v_namers, v_named) AS n(family, key) JOIN "public"."act_ru_job" AS x ON x."exception_stack_id_" = n.key
         );
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named) AS n(family, key)
-            JOIN "public"."act_ru_ext_task" AS x ON x."error_details_id_" = n.key
+            FROM unnest(v_namers, v_named) AS n(family, key) JOIN "public"."act_ru_ext_task" AS x ON x."error_details_id_" = n.key
         );
     END IF;
     SELECT
@@ -1388,584 +690,257 @@ BEGIN
         WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
         GROUP BY 1
         -- While this batch waited for its locks, a root may have got a later time.
-        HAVING bool_or(coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AND t."removal_time_" < p_cutoff)
+        HAVING bool_or(coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AND (p_cutoff IS NULL OR t."removal_time_" < p_cutoff))
     ) AS f;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_judge(text[], timestamp, timestamptz, boolean) IS
-    'The families of these roots that may go, and why the others stay. p_lock: locks their rows of act_hi_procinst first. [body 6dacc59ced37]';
+    'The families of these roots that may go, and why the others stay. p_lock: locks their rows of act_hi_procinst first. [body 283e402f47f6]';
 
--- history_families: one batch: whole families, found by their roots. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_families(
-    p_run    bigint,
-    p_roots  text[],
-    p_cutoff timestamp,
-    p_as_of  timestamptz,
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+-- history_adopted: what is known of the rows of these families that name no root, as older versions of the application
+-- wrote them: they belong to their instance.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_adopted(
+    p_go text[],
+    OUT o_all text[],  -- the instances of the families
+    OUT o_lost boolean[],
+    OUT o_between_3 text[],
+    OUT o_between_14 text[],
+    OUT o_adopted_15 text[]
 )
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_old text[];  -- those that name no root
+BEGIN
+    SELECT
+        coalesce(array_agg(t."id_"), '{}'),
+        coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
+    INTO o_all, v_old
+    FROM "public"."act_hi_procinst" AS t
+    WHERE t."root_proc_inst_id_" = ANY (p_go) OR t."id_" = ANY (p_go);
+    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
+    o_lost := ARRAY[
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL)
+         FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL)
+         FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL)
+         FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
+         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        NULL,
+        NULL,
+        NULL,
+        NULL
+    ];
+    IF o_lost[2] THEN
+        o_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (o_all));
+    END IF;
+    IF o_lost[12] OR o_lost[13] THEN
+        o_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (o_all));
+    END IF;
+    -- What they name in act_ge_bytearray.
+    IF v_old <> '{}' THEN
+        o_adopted_15 := ARRAY(SELECT n.o_key FROM windrow_camunda7.history_names_15(v_old) AS n);
+        o_lost[15] := o_adopted_15 <> '{}';
+    END IF;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_adopted(text[]) IS
+    'What finds the rows of these families that name no root. o_lost: by table, whether there may be any. Reads only. [body 6d5b6a0cb117]';
+
+-- history_delete_families: deletes whole families, found by their roots, whatever the removal_time_ of their rows.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_delete_families(p_run bigint, p_go text[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_go   text[];
-    v_all text[];  -- the instances of the families
-    v_lost boolean[];  -- by table, whether their rows may name no root
-    v_old text[];  -- those that name no root
-    v_between_3 text[] := '{}';  -- their rows of act_hi_taskinst
-    v_between_14 text[] := '{}';  -- their rows of act_hi_decinst
-    v_adopted_15 text[] := '{}';  -- what these name in act_ge_bytearray
+    a      record;  -- what is known of rows that name no root
     v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide holds and new removal times.';
+    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    SELECT * INTO a FROM windrow_camunda7.history_adopted(p_go);
+    DELETE FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := v_rows;
+    IF a.o_lost[1] THEN
+        DELETE FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     END IF;
-
-    -- A hold that is being written waits for this batch, or this batch for it.
-    LOCK TABLE windrow_camunda7.latch IN ROW SHARE MODE;
-
-    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
-    INTO v_go, o_families, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7.history_judge(p_roots, p_cutoff, p_as_of, true) AS j;
-
-    -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
-    SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
-    INTO v_all, v_old
-    FROM "public"."act_hi_procinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
-    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
-    v_lost := ARRAY[
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        NULL,
-        NULL,
-        NULL,
-        NULL
-    ];
-    IF v_lost[2] THEN
-        v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+    DELETE FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := v_rows;
+    IF a.o_lost[2] THEN
+        DELETE FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (a.o_between_3) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     END IF;
-    IF v_lost[12] OR v_lost[13] THEN
-        v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
+    DELETE FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := v_rows;
+    IF a.o_lost[3] THEN
+        DELETE FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     END IF;
-    IF v_old <> '{}' THEN
-        v_adopted_15 := ARRAY(
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."error_details_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."error_details_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."job_exception_stack_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."job_exception_stack_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."content_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."content_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-        );
-        v_lost[15] := v_adopted_15 <> '{}';
-        NULL;
+    DELETE FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := v_rows;
+    IF a.o_lost[4] THEN
+        DELETE FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     END IF;
-
-    -- act_hi_actinst: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_actinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := v_rows;
-    IF v_lost[1] THEN
-        DELETE FROM "public"."act_hi_actinst" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := v_rows;
+    IF a.o_lost[5] THEN
+        DELETE FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
     END IF;
-
-    -- act_hi_identitylink: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_identitylink" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := v_rows;
-    IF v_lost[2] THEN
-        DELETE FROM "public"."act_hi_identitylink" AS t
-        WHERE t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := v_rows;
+    IF a.o_lost[6] THEN
+        DELETE FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
     END IF;
-
-    -- act_hi_taskinst: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_taskinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := v_rows;
-    IF v_lost[3] THEN
-        DELETE FROM "public"."act_hi_taskinst" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
+    DELETE FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := v_rows;
+    IF a.o_lost[7] THEN
+        DELETE FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     END IF;
-
-    -- act_hi_varinst: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_varinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := v_rows;
-    IF v_lost[4] THEN
-        DELETE FROM "public"."act_hi_varinst" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := v_rows;
+    IF a.o_lost[8] THEN
+        DELETE FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     END IF;
-
-    -- act_hi_detail: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_detail" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := v_rows;
-    IF v_lost[5] THEN
-        DELETE FROM "public"."act_hi_detail" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[5] := o_rows[5] + v_rows;
+    DELETE FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := v_rows;
+    IF a.o_lost[9] THEN
+        DELETE FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
     END IF;
-
-    -- act_hi_incident: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_incident" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[6] := v_rows;
-    IF v_lost[6] THEN
-        DELETE FROM "public"."act_hi_incident" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[6] := o_rows[6] + v_rows;
+    DELETE FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := v_rows;
+    IF a.o_lost[10] THEN
+        DELETE FROM "public"."act_hi_comment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     END IF;
-
-    -- act_hi_ext_task_log: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_ext_task_log" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[7] := v_rows;
-    IF v_lost[7] THEN
-        DELETE FROM "public"."act_hi_ext_task_log" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[7] := o_rows[7] + v_rows;
+    DELETE FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := v_rows;
+    IF a.o_lost[11] THEN
+        DELETE FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
     END IF;
-
-    -- act_hi_job_log: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_job_log" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[8] := v_rows;
-    IF v_lost[8] THEN
-        DELETE FROM "public"."act_hi_job_log" AS t
-        WHERE t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[8] := o_rows[8] + v_rows;
+    DELETE FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := v_rows;
+    IF a.o_lost[12] THEN
+        DELETE FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (a.o_between_14) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
     END IF;
-
-    -- act_hi_op_log: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_op_log" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[9] := v_rows;
-    IF v_lost[9] THEN
-        DELETE FROM "public"."act_hi_op_log" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[9] := o_rows[9] + v_rows;
+    DELETE FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := v_rows;
+    IF a.o_lost[13] THEN
+        DELETE FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (a.o_between_14) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
     END IF;
-
-    -- act_hi_comment: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_comment" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[10] := v_rows;
-    IF v_lost[10] THEN
-        DELETE FROM "public"."act_hi_comment" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[10] := o_rows[10] + v_rows;
+    DELETE FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := v_rows;
+    IF a.o_lost[14] THEN
+        DELETE FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := o_rows[14] + v_rows;
     END IF;
-
-    -- act_hi_attachment: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_attachment" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[11] := v_rows;
-    IF v_lost[11] THEN
-        DELETE FROM "public"."act_hi_attachment" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[11] := o_rows[11] + v_rows;
+    DELETE FROM "public"."act_ge_bytearray" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := v_rows;
+    IF a.o_lost[15] THEN
+        DELETE FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (a.o_adopted_15) AND t."root_proc_inst_id_" IS NULL;
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     END IF;
-
-    -- act_hi_dec_in: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_dec_in" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[12] := v_rows;
-    IF v_lost[12] THEN
-        DELETE FROM "public"."act_hi_dec_in" AS t
-        WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[12] := o_rows[12] + v_rows;
+    DELETE FROM "public"."act_ru_authorization" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := v_rows;
+    DELETE FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go) OR t."id_" = ANY (p_go);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := v_rows;
+    IF p_watched THEN
+        PERFORM windrow_camunda7.all_gone('history', windrow_camunda7.history_count_families(p_go, to_jsonb(a)));
     END IF;
-
-    -- act_hi_dec_out: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_dec_out" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[13] := v_rows;
-    IF v_lost[13] THEN
-        DELETE FROM "public"."act_hi_dec_out" AS t
-        WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[13] := o_rows[13] + v_rows;
-    END IF;
-
-    -- act_hi_decinst: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_hi_decinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[14] := v_rows;
-    IF v_lost[14] THEN
-        DELETE FROM "public"."act_hi_decinst" AS t
-        WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[14] := o_rows[14] + v_rows;
-    END IF;
-
-    -- act_ge_bytearray: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[15] := v_rows;
-    IF v_lost[15] THEN
-        DELETE FROM "public"."act_ge_bytearray" AS t
-        WHERE t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-    END IF;
-
-    -- act_ru_authorization: rows of the families, whatever their own removal_time_.
-    DELETE FROM "public"."act_ru_authorization" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[16] := v_rows;
-
-    -- act_hi_procinst: the families themselves.
-    DELETE FROM "public"."act_hi_procinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[17] := v_rows;
-
-    -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
-    IF windrow_camunda7.may_keep('history') THEN
-        IF EXISTS (SELECT FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_actinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_identitylink'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_taskinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_varinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_detail'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_incident'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_ext_task_log'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_job_log'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_op_log'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_comment'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_attachment'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_in'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_dec_out'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_decinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_ge_bytearray'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_ru_authorization" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_ru_authorization'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-        IF EXISTS (SELECT FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go)) THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', 'act_hi_procinst'
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
-    END IF;
-
-    -- Deferred foreign keys speak now, while this batch can still be rolled back alone.
-    SET CONSTRAINTS ALL IMMEDIATE;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_families(bigint, text[], timestamp, timestamptz) IS
-    'Deletes, in the caller''s transaction, those families of these roots that history_judge lets go: act_hi_actinst, act_hi_identitylink, act_hi_taskinst, act_hi_varinst, act_hi_detail, act_hi_incident, act_hi_ext_task_log, act_hi_job_log, act_hi_op_log, act_hi_comment, act_hi_attachment, act_hi_dec_in, act_hi_dec_out, act_hi_decinst, act_ge_bytearray, act_ru_authorization, act_hi_procinst, act_hi_batch. No transaction control, so it can be rolled back; timed_step() calls it. [body 4e1e3c022bd1]';
+COMMENT ON FUNCTION windrow_camunda7.history_delete_families(bigint, text[], boolean) IS
+    'Deletes these families, in the caller''s transaction, and answers how many rows by table. p_watched: whether something may keep rows. timed_families() and timed_named() call it. [body ade24c0d688b]';
 
--- history_families_count: what a batch would delete of these families. Reads only.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_families_count(
-    p_roots  text[],
-    p_cutoff timestamp,
-    p_as_of  timestamptz,
-    OUT o_families     bigint,
-    OUT o_roots        text[],
-    OUT o_oldest       timestamp,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
-)
+-- history_count_families: how many rows of each table belong to these families.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_count_families(p_go text[], p_adopted jsonb DEFAULT NULL)
+RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
-    v_go text[];
-    v_all text[];  -- the instances of the families
-    v_lost boolean[];  -- by table, whether their rows may name no root
-    v_old text[];  -- those that name no root
-    v_between_3 text[] := '{}';  -- their rows of act_hi_taskinst
-    v_between_14 text[] := '{}';  -- their rows of act_hi_decinst
-    v_adopted_15 text[] := '{}';  -- what these name in act_ge_bytearray
+    a record;  -- what is known of rows that name no root
 BEGIN
-    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
-    INTO v_go, o_families, o_skip_keys, o_skip_reasons
-    FROM windrow_camunda7.history_judge(p_roots, p_cutoff, p_as_of, false) AS j;
-    -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
-    SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
-    INTO v_all, v_old
-    FROM "public"."act_hi_procinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
-    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
-    v_lost := ARRAY[
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        NULL,
-        NULL,
-        NULL,
-        NULL
-    ];
-    IF v_lost[2] THEN
-        v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
-    END IF;
-    IF v_lost[12] OR v_lost[13] THEN
-        v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
-    END IF;
-    IF v_old <> '{}' THEN
-        v_adopted_15 := ARRAY(
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."error_details_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."error_details_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."job_exception_stack_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."job_exception_stack_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."content_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."content_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
+    IF p_adopted IS NULL THEN
+        SELECT * INTO a FROM windrow_camunda7.history_adopted(p_go);
+    ELSE
+        SELECT * INTO a FROM jsonb_to_record(p_adopted) AS j(
+            o_all text[], o_lost boolean[], o_between_3 text[], o_between_14 text[], o_adopted_15 text[]
         );
-        v_lost[15] := v_adopted_15 <> '{}';
-        NULL;
     END IF;
-    o_rows := ARRAY[
-        (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[1] THEN (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[2] THEN (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[3] THEN (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[4] THEN (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[5] THEN (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[6] THEN (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[7] THEN (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[8] THEN (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[9] THEN (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[10] THEN (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[11] THEN (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[12] THEN (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[13] THEN (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[14] THEN (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)) + CASE WHEN v_lost[15] THEN (SELECT count(*) FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_ru_authorization" AS t WHERE t."root_proc_inst_id_" = ANY (v_go)),
-        (SELECT count(*) FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go)),
+    RETURN ARRAY[
+        (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[1] THEN (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[2] THEN (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (a.o_between_3) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[3] THEN (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[4] THEN (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[5] THEN (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[6] THEN (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[7] THEN (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[8] THEN (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[9] THEN (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[10] THEN (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[11] THEN (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[12] THEN (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (a.o_between_14) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[13] THEN (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (a.o_between_14) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[14] THEN (SELECT count(*) FROM "public"."act_hi_decinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[15] THEN (SELECT count(*) FROM "public"."act_ge_bytearray" AS t WHERE t."id_" = ANY (a.o_adopted_15) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_ru_authorization" AS t WHERE t."root_proc_inst_id_" = ANY (p_go)),
+        (SELECT count(*) FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go) OR t."id_" = ANY (p_go)),
         0
     ];
-    SELECT min(t."removal_time_"), coalesce((array_agg(t."id_" ORDER BY t."removal_time_", t."id_"))[1:10], '{}')
-    INTO o_oldest, o_roots
-    FROM "public"."act_hi_procinst" AS t
-    WHERE t."id_" = ANY (v_go);
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_families_count(text[], timestamp, timestamptz) IS
-    'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only. [body 7a5b282c4e4c]';
-
--- history_undated: families that ended without a removal_time_; they can never become due.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_undated(p_as_of timestamptz, p_scope text)
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT coalesce(r."root_proc_inst_id_", r."id_")
-        FROM "public"."act_hi_procinst" AS r
-        WHERE (r."removal_time_" IS NULL OR r."removal_time_" = '-infinity')
-          AND (coalesce(r."root_proc_inst_id_", r."id_") = r."id_" OR NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(r."root_proc_inst_id_", r."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))
-          AND r."end_time_" IS NOT NULL
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_undated(timestamptz, text) IS
-    'Families without a removal_time_, though they have ended. Reads only. [body 47b3a5ba29a4]';
-
--- history_due: when what is due at an instant became so, the oldest first.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_due(p_from timestamp, p_as_of timestamptz, p_limit bigint)
-RETURNS TABLE (ended timestamp)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $windrow$
-BEGIN
-    RETURN QUERY
-    SELECT t."removal_time_"
-    FROM "public"."act_hi_procinst" AS t
-    WHERE t."removal_time_" < windrow_camunda7.cutoff_of('history', p_as_of, NULL) AT TIME ZONE 'UTC'
-      AND t."removal_time_" >= p_from
-      AND t."removal_time_" > '-infinity'
-      AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-    ORDER BY t."removal_time_"
-    LIMIT p_limit;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_due(timestamp, timestamptz, bigint) IS
-    'The removal_time_ of families that are due, from p_from on, whether or not they may go, at most p_limit. Reads only. [body 4970d4b5d54b]';
-
--- history_age_of: how long ago a root ended.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_age_of(p_key text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN (
-        SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE 'UTC' - i."removal_time_")
-        FROM "public"."act_hi_procinst" AS i
-        WHERE i."id_" = p_key::text
-          AND isfinite(i."removal_time_")
-    );
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_age_of(text) IS
-    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only. [body ca090fa0d2b2]';
+COMMENT ON FUNCTION windrow_camunda7.history_count_families(text[], jsonb) IS
+    'Rows of these families, by table; p_adopted: what was known of them before they went. Reads only. [body 770d62cad9a8]';
 
 -- history_other: the key of a row that is held by itself: of act_hi_batch or act_hi_decinst.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_other(p_key text)
@@ -1996,388 +971,126 @@ RETURNS TABLE (table_name text, apart bigint, undated bigint)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
-    SELECT
-        'act_hi_actinst',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_actinst" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_actinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_actinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_identitylink',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_identitylink" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_identitylink', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_identitylink" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
     UNION ALL
-    SELECT
-        'act_hi_taskinst',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_taskinst" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_taskinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_taskinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_varinst',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_varinst" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_varinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_varinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_detail',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_detail" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_detail', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_detail" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_incident',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_incident" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_incident', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_incident" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_ext_task_log',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_ext_task_log" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_ext_task_log', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_ext_task_log" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_job_log',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_job_log" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."process_instance_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_job_log', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_job_log" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."process_instance_id_"))
     UNION ALL
-    SELECT
-        'act_hi_op_log',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_op_log" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_op_log', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_op_log" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_comment',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_comment" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_comment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_comment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_attachment',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_attachment" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_attachment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_attachment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_dec_in',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_dec_in" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_dec_in', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_dec_in" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_dec_out',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_dec_out" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_dec_out', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_dec_out" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_decinst" AS o JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))
     UNION ALL
-    SELECT
-        'act_hi_decinst',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_decinst" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_" AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")))
+    SELECT 'act_hi_decinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_decinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT
-        'act_ge_bytearray',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_ge_bytearray" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL AND (EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."error_details_id_") OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."job_exception_stack_id_") OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."process_instance_id_" WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."content_id_") OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_procinst" AS p ON p."id_" = r."proc_inst_id_" WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")) OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_procinst" AS f ON f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_" WHERE t."id_" = r."bytearray_id_") OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(p."root_proc_inst_id_", p."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"))))
+    SELECT 'act_ge_bytearray', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_ge_bytearray" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL AND (
+          EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."error_details_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+              WHERE t."id_" = r."error_details_id_" AND r."root_proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."job_exception_stack_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."process_instance_id_"
+              WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."content_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+              WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r JOIN "public"."act_hi_decinst" AS o ON o."id_" = r."dec_inst_id_" JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
+              WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
+      ))
     UNION ALL
-    SELECT
-        'act_ru_authorization',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_ru_authorization" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = t."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+    SELECT 'act_ru_authorization', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_ru_authorization" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
     UNION ALL
-    SELECT
-        'act_hi_procinst',
-        count(*) FILTER (WHERE r."id_" IS NOT NULL AND t."removal_time_" IS DISTINCT FROM r."removal_time_"),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_procinst" AS t
-    LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(t."root_proc_inst_id_", t."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
+    SELECT 'act_hi_procinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL), count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_procinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = coalesce(t."root_proc_inst_id_", t."id_"))
     UNION ALL
-    SELECT
-        'act_hi_batch',
-        0::bigint,
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    SELECT 'act_hi_batch', 0::bigint, count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 4fd5f98aa386]';
-
--- history_in_window: the families that have rows of the root table in a window.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_in_window(p_from timestamp, p_to timestamp)
-RETURNS text[]
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off
-AS $windrow$
-    SELECT ARRAY(
-        SELECT DISTINCT (coalesce(r."root_proc_inst_id_", r."id_"))::text AS key
-        FROM "public"."act_hi_procinst" AS r
-        WHERE r."removal_time_" >= p_from
-          AND r."removal_time_" < p_to
-          AND NOT EXISTS (SELECT FROM "public"."act_hi_procinst" AS f WHERE f."id_" = coalesce(r."root_proc_inst_id_", r."id_") AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_")
-        ORDER BY 1
-    );
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_in_window(timestamp, timestamp) IS
-    'The families of a window that cannot go. Reads only; timed_step() calls it. [body 74c44073a87a]';
-
--- history_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_named(p_run bigint, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
-LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
-AS $windrow$
-DECLARE
-    v_key      text := p_key::text;
-    v_go       text[] := ARRAY[v_key];
-    v_all text[];  -- the instances of the families
-    v_lost boolean[];  -- by table, whether their rows may name no root
-    v_old text[];  -- those that name no root
-    v_between_3 text[] := '{}';  -- their rows of act_hi_taskinst
-    v_between_14 text[] := '{}';  -- their rows of act_hi_decinst
-    v_adopted_15 text[] := '{}';  -- what these name in act_ge_bytearray
-    v_deleted  bigint;
-BEGIN
-    PERFORM FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = v_key OR t."id_" = v_key ORDER BY t."id_" FOR UPDATE;
-    -- A row that names no root, as older versions of the application wrote it, belongs to its instance.
-    SELECT coalesce(array_agg(t."id_"), '{}'), coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
-    INTO v_all, v_old
-    FROM "public"."act_hi_procinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (v_go) OR t."id_" = ANY (v_go);
-    -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
-    v_lost := ARRAY[
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL) FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."process_instance_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL) FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_out" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(v_all))) FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_decinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        NULL,
-        NULL,
-        NULL,
-        NULL
-    ];
-    IF v_lost[2] THEN
-        v_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
-    END IF;
-    IF v_lost[12] OR v_lost[13] THEN
-        v_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (v_all));
-    END IF;
-    IF v_old <> '{}' THEN
-        v_adopted_15 := ARRAY(
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."error_details_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."error_details_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."job_exception_stack_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."job_exception_stack_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."content_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-            WHERE r."content_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-            UNION ALL
-            SELECT r."bytearray_id_"
-            FROM unnest(v_old) AS m(id)
-            JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
-            JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-            WHERE r."bytearray_id_" IS NOT NULL
-        );
-        v_lost[15] := v_adopted_15 <> '{}';
-        NULL;
-    END IF;
-    o_skipped := CASE
-        WHEN NOT EXISTS (
-            SELECT FROM "public"."act_hi_procinst" AS t
-            WHERE t."id_" = v_key
-              AND coalesce(t."root_proc_inst_id_", t."id_") = t."id_"
-        ) THEN 'NOT_A_ROOT'
-        WHEN EXISTS (
-            SELECT FROM "public"."act_hi_procinst" AS t
-            JOIN windrow_camunda7.hold AS h ON h.rule = 'history' AND h.key = t."id_"::text
-            WHERE (t."root_proc_inst_id_" = v_key OR t."id_" = v_key)
-              AND (h.until IS NULL OR h.until > clock_timestamp())
-        ) THEN 'HELD'
-        WHEN EXISTS (
-            SELECT FROM "public"."act_hi_procinst" AS t
-            WHERE (t."root_proc_inst_id_" = v_key OR t."id_" = v_key)
-              AND t."end_time_" IS NULL
-        ) THEN 'NON_FINAL_MEMBER'
-        WHEN EXISTS (
-            SELECT FROM "public"."act_ge_bytearray" AS t
-            JOIN "public"."act_ru_variable" AS r ON r."bytearray_id_" = t."id_"
-            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
-        ) THEN 'REFERENCED'
-        WHEN EXISTS (
-            SELECT FROM "public"."act_ge_bytearray" AS t
-            JOIN "public"."act_ru_job" AS r ON r."exception_stack_id_" = t."id_"
-            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
-        ) THEN 'REFERENCED'
-        WHEN EXISTS (
-            SELECT FROM "public"."act_ge_bytearray" AS t
-            JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
-            WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL)
-        ) THEN 'REFERENCED'
-    END;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
-        o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]::bigint[];
-        DELETE FROM "public"."act_hi_actinst" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[1] := v_deleted;
-        DELETE FROM "public"."act_hi_identitylink" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."task_id_" = ANY (v_between_3) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[2] := v_deleted;
-        DELETE FROM "public"."act_hi_taskinst" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[3] := v_deleted;
-        DELETE FROM "public"."act_hi_varinst" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[4] := v_deleted;
-        DELETE FROM "public"."act_hi_detail" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[5] := v_deleted;
-        DELETE FROM "public"."act_hi_incident" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[6] := v_deleted;
-        DELETE FROM "public"."act_hi_ext_task_log" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[7] := v_deleted;
-        DELETE FROM "public"."act_hi_job_log" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."process_instance_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[8] := v_deleted;
-        DELETE FROM "public"."act_hi_op_log" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[9] := v_deleted;
-        DELETE FROM "public"."act_hi_comment" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[10] := v_deleted;
-        DELETE FROM "public"."act_hi_attachment" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[11] := v_deleted;
-        DELETE FROM "public"."act_hi_dec_in" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[12] := v_deleted;
-        DELETE FROM "public"."act_hi_dec_out" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."dec_inst_id_" = ANY (v_between_14) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[13] := v_deleted;
-        DELETE FROM "public"."act_hi_decinst" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."proc_inst_id_" = ANY (v_all) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[14] := v_deleted;
-        DELETE FROM "public"."act_ge_bytearray" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR (t."id_" = ANY (v_adopted_15) AND t."root_proc_inst_id_" IS NULL);
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[15] := v_deleted;
-        DELETE FROM "public"."act_ru_authorization" AS t
-        WHERE t."root_proc_inst_id_" = v_key;
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[16] := v_deleted;
-        DELETE FROM "public"."act_hi_procinst" AS t
-        WHERE t."root_proc_inst_id_" = v_key OR t."id_" = v_key;
-        GET DIAGNOSTICS v_deleted = ROW_COUNT;
-        o_rows[17] := v_deleted;
-        SET CONSTRAINTS ALL IMMEDIATE;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_named(bigint, text, timestamptz) IS
-    'Deletes the rows that name this root, whatever their removal_time_, if the family is over and unheld. o_skipped: why it stays. purge_one() calls it. [body 21cb293c2594]';
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body 75eea8d27562]';
 SELECT windrow_camunda7.register_routines('30_history.sql', ARRAY[
-    'history_age_of', 'history_batch', 'history_count', 'history_due', 'history_families', 'history_families_count',
-    'history_in_window', 'history_judge', 'history_keep', 'history_named', 'history_next', 'history_other',
-    'history_strays', 'history_undated', 'history_window'
+    'history_adopted', 'history_at', 'history_count', 'history_count_families', 'history_delete',
+    'history_delete_families', 'history_judge', 'history_keep', 'history_names_15', 'history_other',
+    'history_rooted', 'history_roots', 'history_rows', 'history_strays'
 ]);
 RESET ROLE;

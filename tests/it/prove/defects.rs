@@ -316,7 +316,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "window-keeps-nothing",
         what: "a window of removal times takes what a hold keeps",
         postgres: &[edit(
-            "AND (t.\"root_proc_inst_id_\" IN (SELECT unnest(v_keep))) IS NOT TRUE",
+            "AND (t.\"root_proc_inst_id_\" IN (SELECT unnest(k.o_keep))) IS NOT TRUE",
             "AND true",
         )],
         mysql: &[edit("AND k1.id IS NULL", "AND true")],
@@ -350,7 +350,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "old-rows-forgotten",
         what: "rows that name no root are left behind by their instance",
         postgres: &[edit(
-            "WHERE t.\"proc_inst_id_\" = ANY (v_all) AND t.\"root_proc_inst_id_\" IS NULL",
+            "WHERE t.\"proc_inst_id_\" = ANY (a.o_all) AND t.\"root_proc_inst_id_\" IS NULL",
             "WHERE false",
         )],
         mysql: &[edit(
@@ -380,8 +380,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "window-null-root",
         what: "rows that name no root stay in a window where something is kept",
         postgres: &[edit(
-            "(t.\"root_proc_inst_id_\" IN (SELECT unnest(v_keep))) IS NOT TRUE",
-            "NOT (t.\"root_proc_inst_id_\" IN (SELECT unnest(v_keep)))",
+            "(t.\"root_proc_inst_id_\" IN (SELECT unnest(k.o_keep))) IS NOT TRUE",
+            "NOT (t.\"root_proc_inst_id_\" IN (SELECT unnest(k.o_keep)))",
         )],
         mysql: &[edit(
             "AND k1.id IS NULL;",
@@ -479,7 +479,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
     Defect {
         name: "kept-forgotten",
         what: "rows of a window go by their time alone, although a family stays",
-        postgres: &[edit("IF v_keep = '{}' THEN", "IF true THEN")],
+        postgres: &[edit("IF k.o_keep = '{}' THEN", "IF true THEN")],
         mysql: &[],
         noticed_by: &[
             "camunda::by_window::SERVER::a_hold_on_any_member_keeps_its_family_and_purge_takes_one_family",

@@ -1,45 +1,6 @@
--- Rules by a stored removal time, or by age. Of one table, their verbs are window, rows and delete. Of several, they are
--- window, batch, count, in_window, undated, due, age_of, strays, named; and, where one transaction takes whole families, next,
--- families, families_count. Times and keys of the application travel as text.
-
--- is_plain: whether a rule takes rows of one table, of which nothing else says that they stay.
---# create function is_plain
-CREATE OR REPLACE FUNCTION is_plain(p_rule text)
-RETURNS boolean
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $windrow$
-BEGIN
-    RETURN (SELECT r.document ? 'plain' FROM rule AS r WHERE r.rule = p_rule);
-END
-$windrow$;
---# comment on function is_plain
-COMMENT ON FUNCTION is_plain(text) IS
-    'Whether p_rule takes rows of one table by a time of theirs, of which only a hold keeps one.';
-
--- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, at most
--- p_limit, the oldest first; without a window, those that have no time; or the one with a key. is_held: whether a hold keeps it.
---# create function rows_of
-CREATE OR REPLACE FUNCTION rows_of(p_rule text, p_from text, p_to text, p_limit text, p_key text)
-RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $windrow$
-BEGIN
-    RETURN (
-        SELECT format(
-            '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest(%L::%s[])) AS is_held FROM %s(%s, %s, %s, %L) AS r)',
-            held_keys(p_rule), key_type_of(p_rule), routine_of(p_rule, 'rows'),
-            coalesce(p_from, 'NULL'), coalesce(p_to, 'NULL'), coalesce(p_limit, 'NULL'), p_key
-        )
-        FROM rule AS r
-        WHERE r.rule = p_rule
-    );
-END
-$windrow$;
---# comment on function rows_of
-COMMENT ON FUNCTION rows_of(text, text, text, text, text) IS
-    'What lists rows of p_rule, which has one table, for a FROM: of a window (p_from, p_to and p_limit are expressions), undated ones, or the one with a key.';
+-- Rules by a stored removal time, or by age. Their verbs are rows, at and delete; of several tables also count, judge,
+-- delete_families, count_families, strays and, where rows are held by themselves, other. Times and keys of the application
+-- travel as text.
 
 -- timed_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 --# create function timed_batch
@@ -56,44 +17,97 @@ SET jit = off
 AS $windrow$
 DECLARE
     v_held text[];
-    v_left boolean;
+    v_left bigint[];
 BEGIN
-    IF NOT is_plain(p_rule) THEN
-        EXECUTE format('SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons FROM %s($1, %L, %L, $2) AS b', routine_of(p_rule, 'batch'), p_from, p_to)
+    PERFORM begin_batch('holds and new removal times');
+    IF is_plain(p_rule) THEN
+        v_held := held_keys(p_rule);
+        o_skip_keys := '{}';
+        IF v_held <> '{}' THEN
+            EXECUTE format(
+                'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
+                rows_of(p_rule, p_from, p_to, NULL)
+            )
+            INTO o_skip_keys;
+        END IF;
+        o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
+        EXECUTE format('SELECT %s($1, %L, %L, %L, NULL)', routine_of(p_rule, 'delete'), p_from, p_to, v_held)
+        INTO o_families
+        USING p_run;
+        o_rows := ARRAY[o_families];
+    ELSE
+        EXECUTE format(
+            'SELECT d.o_families, d.o_rows, d.o_skip_keys, d.o_skip_reasons FROM %s($1, %L, %L, $2) AS d',
+            routine_of(p_rule, 'delete'), p_from, p_to
+        )
         INTO o_families, o_rows, o_skip_keys, o_skip_reasons
         USING p_run, p_as_of;
-        RETURN;
     END IF;
-    PERFORM begin_batch('holds and new removal times');
-    v_held := held_keys(p_rule);
-    o_skip_keys := '{}';
-    IF v_held <> '{}' THEN
-        EXECUTE format(
-            'SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_key), ''{}'') FROM %s AS n WHERE n.is_held',
-            rows_of(p_rule, quote_literal(p_from), quote_literal(p_to), NULL, NULL)
-        )
-        INTO o_skip_keys;
-    END IF;
-    o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
-    EXECUTE format('SELECT %s($1, %L, %L, %L, NULL)', routine_of(p_rule, 'delete'), p_from, p_to, v_held)
-    INTO o_families
-    USING p_run;
-    o_rows := ARRAY[o_families];
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     IF may_keep(p_rule) THEN
-        EXECUTE format('SELECT EXISTS (SELECT FROM %s AS n WHERE NOT n.is_held)', rows_of(p_rule, quote_literal(p_from), quote_literal(p_to), NULL, NULL))
-        INTO v_left;
-        IF v_left THEN
-            RAISE EXCEPTION 'rows of % could not be deleted', (SELECT r.root FROM rule AS r WHERE r.rule = p_rule)
-                USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
-        END IF;
+        v_left := (SELECT c.o_rows FROM timed_count(p_rule, p_from, p_to, p_as_of) AS c);
+        PERFORM all_gone(p_rule, v_left);
     END IF;
     PERFORM end_batch(p_rule);
 END
 $windrow$;
 --# comment on function timed_batch
 COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz) IS
-    'Deletes, in the caller''s transaction, what may go of the window from p_from to p_to. No transaction control, so it can be rolled back; timed_step() calls it.';
+    'Deletes, in the caller''s transaction, what may go of the window from p_from to p_to; timed_step() calls it.';
+
+-- timed_families: one batch: whole families, found by their roots. Has no transaction control.
+--# create function timed_families
+CREATE OR REPLACE FUNCTION timed_families(
+    p_run bigint, p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_go text[];
+BEGIN
+    PERFORM begin_batch('holds and new removal times');
+    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_families, o_skip_keys, o_skip_reasons
+    FROM timed_judge(p_rule, p_roots, p_cutoff, p_as_of, true) AS j;
+    EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
+    INTO o_rows
+    USING p_run, may_keep(p_rule);
+    PERFORM end_batch(p_rule);
+END
+$windrow$;
+--# comment on function timed_families
+COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
+    'Deletes, in the caller''s transaction, those families of these roots that may go; timed_step() calls it.';
+
+-- timed_judge: which of these families may go, and why the others stay.
+--# create function timed_judge
+CREATE OR REPLACE FUNCTION timed_judge(
+    p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean,
+    OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+AS $windrow$
+BEGIN
+    EXECUTE format(
+        'SELECT j.o_go::text[], j.o_skip_keys, j.o_skip_reasons FROM %s(%L, %L, $1, $2) AS j',
+        routine_of(p_rule, 'judge'), p_roots, p_cutoff
+    )
+    INTO o_go, o_skip_keys, o_skip_reasons
+    USING p_as_of, p_lock;
+END
+$windrow$;
+--# comment on function timed_judge
+COMMENT ON FUNCTION timed_judge(text, text[], text, timestamptz, boolean) IS
+    'The families of these roots that may go, and why the others stay. p_lock: locks their rows of the root table first.';
 
 -- timed_count: what a batch would delete of a window. Reads only.
 --# create function timed_count
@@ -106,11 +120,15 @@ SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 SET row_security = off
+SET jit = off
 AS $windrow$
 BEGIN
     IF NOT is_plain(p_rule) THEN
         EXECUTE format(
-            'SELECT c.o_families, c.o_rows, to_json(c.o_oldest), to_jsonb(c.o_roots), c.o_skip_keys, c.o_skip_reasons FROM %s(%L, %L, $1) AS c',
+            $count$
+            SELECT c.o_families, c.o_rows, to_json(c.o_oldest), to_jsonb(c.o_roots), c.o_skip_keys, c.o_skip_reasons
+            FROM %s(%L, %L, $1) AS c
+            $count$,
             routine_of(p_rule, 'count'), p_from, p_to
         )
         INTO o_families, o_rows, o_oldest, o_roots, o_skip_keys, o_skip_reasons
@@ -126,7 +144,7 @@ BEGIN
             coalesce(array_agg(n.o_key::text ORDER BY n.o_key) FILTER (WHERE n.is_held), '{}')
         FROM %s AS n
         $count$,
-        rows_of(p_rule, quote_literal(p_from), quote_literal(p_to), NULL, NULL)
+        rows_of(p_rule, p_from, p_to, NULL)
     )
     INTO o_families, o_oldest, o_roots, o_skip_keys;
     o_rows := ARRAY[o_families];
@@ -137,120 +155,40 @@ $windrow$;
 COMMENT ON FUNCTION timed_count(text, text, text, timestamptz) IS
     'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only.';
 
--- timed_in_window: the families that have rows of the root table in a window.
---# create function timed_in_window
-CREATE OR REPLACE FUNCTION timed_in_window(p_rule text, p_from text, p_to text)
-RETURNS text[]
+-- timed_families_count: what a batch would delete of these families.
+--# create function timed_families_count
+CREATE OR REPLACE FUNCTION timed_families_count(
+    p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest json, OUT o_roots jsonb, OUT o_skip_keys text[], OUT o_skip_reasons text[]
+)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 SET row_security = off
+SET jit = off
 AS $windrow$
 DECLARE
-    v_keys text[];
+    v_go text[];
 BEGIN
-    EXECUTE CASE
-        WHEN is_plain(p_rule) THEN format('SELECT ARRAY(SELECT n.o_key::text FROM %s AS n ORDER BY 1)', rows_of(p_rule, quote_literal(p_from), quote_literal(p_to), NULL, NULL))
-        ELSE format('SELECT %s(%L, %L)', routine_of(p_rule, 'in_window'), p_from, p_to)
-    END
-    INTO v_keys;
-    RETURN v_keys;
+    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_families, o_skip_keys, o_skip_reasons
+    FROM timed_judge(p_rule, p_roots, p_cutoff, p_as_of, false) AS j;
+    EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_go) INTO o_rows;
+    EXECUTE format(
+        $first$
+        SELECT to_json(min(n.o_time)), to_jsonb(coalesce((array_agg(n.o_key ORDER BY n.o_time, n.o_key))[1:10], '{}'))
+        FROM %s AS n
+        WHERE n.o_key = ANY (%L)
+        $first$,
+        timed_rows(p_rule), v_go
+    )
+    INTO o_oldest, o_roots;
 END
 $windrow$;
---# comment on function timed_in_window
-COMMENT ON FUNCTION timed_in_window(text, text, text) IS
-    'The families of a window that cannot go. Reads only; timed_step() calls it.';
-
--- timed_undated: families without a time; they can never become due.
---# create function timed_undated
-CREATE OR REPLACE FUNCTION timed_undated(p_rule text, p_as_of timestamptz, p_scope text)
-RETURNS text[]
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_keys text[];
-BEGIN
-    EXECUTE CASE
-        WHEN is_plain(p_rule) THEN format('SELECT ARRAY(SELECT n.o_key FROM %s AS n ORDER BY 1)::text[]', rows_of(p_rule, NULL, NULL, NULL, NULL))
-        ELSE format('SELECT %s($1, $2)::text[]', routine_of(p_rule, 'undated'))
-    END
-    INTO v_keys
-    USING p_as_of, p_scope;
-    RETURN v_keys;
-END
-$windrow$;
---# comment on function timed_undated
-COMMENT ON FUNCTION timed_undated(text, timestamptz, text) IS
-    'Families without a time. Reads only.';
-
--- timed_due: what lists the times of what is due by a rule, the oldest first, for a FROM: up to the cutoff at an instant.
---# create function timed_due
-CREATE OR REPLACE FUNCTION timed_due(p_rule text, p_from text, p_at text, p_limit text)
-RETURNS text
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT
-AS $windrow$
-BEGIN
-    IF is_plain(p_rule) THEN
-        RETURN format('(SELECT d.o_time AS ended FROM %s AS d)', rows_of(p_rule, p_from, cutoff_call(p_rule, p_at), p_limit, NULL));
-    END IF;
-    RETURN format('%s(%s, %s, %s)', routine_of(p_rule, 'due'), p_from, p_at, p_limit);
-END
-$windrow$;
---# comment on function timed_due
-COMMENT ON FUNCTION timed_due(text, text, text, text) IS
-    'The call that lists what is due by a rule at p_at, from p_from on, whether or not it may go, at most p_limit; these are expressions.';
-
--- timed_age_of: how long ago a root ended.
---# create function timed_age_of
-CREATE OR REPLACE FUNCTION timed_age_of(p_rule text, p_key text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT
-SET row_security = off
-AS $windrow$
-DECLARE
-    v_age double precision;
-BEGIN
-    EXECUTE CASE
-        WHEN is_plain(p_rule) THEN format(
-            'SELECT extract(epoch FROM clock_timestamp()%s - n.o_time) FROM %s AS n WHERE isfinite(n.o_time)',
-            in_zone(p_rule), rows_of(p_rule, NULL, NULL, NULL, p_key)
-        )
-        ELSE format('SELECT %s(%L)', routine_of(p_rule, 'age_of'), p_key)
-    END
-    INTO v_age;
-    RETURN v_age;
-END
-$windrow$;
---# comment on function timed_age_of
-COMMENT ON FUNCTION timed_age_of(text, text) IS
-    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only.';
-
--- timed_strays: by table, rows that do not share the time of their root, and rows without one.
---# create function timed_strays
-CREATE OR REPLACE FUNCTION timed_strays(p_rule text)
-RETURNS TABLE (table_name text, apart bigint, undated bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path FROM CURRENT
-SET row_security = off
-AS $windrow$
-BEGIN
-    RETURN QUERY EXECUTE CASE
-        WHEN is_plain(p_rule) THEN format(
-            'SELECT %L, 0::bigint, count(*) FILTER (WHERE n.o_time IS NULL) FROM %s AS n',
-            (SELECT r.root FROM rule AS r WHERE r.rule = p_rule), rows_of(p_rule, NULL, NULL, NULL, NULL)
-        )
-        ELSE format('SELECT s.table_name, s.apart, s.undated FROM %s() AS s', routine_of(p_rule, 'strays'))
-    END;
-END
-$windrow$;
---# comment on function timed_strays
-COMMENT ON FUNCTION timed_strays(text) IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it.';
+--# comment on function timed_families_count
+COMMENT ON FUNCTION timed_families_count(text, text[], text, timestamptz) IS
+    'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only.';
 
 -- timed_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
 --# create function timed_named
@@ -265,27 +203,35 @@ SET jit = off
 AS $windrow$
 DECLARE
     v_held boolean;
+    v_go   text[];
 BEGIN
-    IF NOT is_plain(p_rule) THEN
-        EXECUTE format('SELECT n.o_families, n.o_rows, n.o_skipped FROM %s($1, $2, $3) AS n', routine_of(p_rule, 'named'))
-        INTO o_families, o_rows, o_skipped
-        USING p_run, p_key, p_as_of;
+    IF is_plain(p_rule) THEN
+        EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_key)) INTO v_held;
+        o_skipped := CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END;
+        IF o_skipped IS NULL THEN
+            EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L)', routine_of(p_rule, 'delete'), p_key)
+            INTO o_families
+            USING p_run;
+            o_rows := ARRAY[o_families];
+            PERFORM end_batch(p_rule);
+        END IF;
         RETURN;
     END IF;
-    EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, NULL, p_key)) INTO v_held;
-    o_skipped := CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END;
+    SELECT j.o_go, coalesce(j.o_skip_reasons[1], CASE WHEN j.o_go = '{}' THEN 'NOT_A_ROOT' END)
+    INTO v_go, o_skipped
+    FROM timed_judge(p_rule, ARRAY[p_key], NULL, NULL, true) AS j;
     IF o_skipped IS NULL THEN
-        EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L)', routine_of(p_rule, 'delete'), p_key)
-        INTO o_families
+        o_families := 1;
+        EXECUTE format('SELECT %s($1, %L, false)', routine_of(p_rule, 'delete_families'), v_go)
+        INTO o_rows
         USING p_run;
-        o_rows := ARRAY[o_families];
         PERFORM end_batch(p_rule);
     END IF;
 END
 $windrow$;
 --# comment on function timed_named
 COMMENT ON FUNCTION timed_named(bigint, text, text, timestamptz) IS
-    'Deletes the rows that name this root, whatever their time, if the family is unheld. o_skipped: why it stays. purge_one() calls it.';
+    'Deletes the rows of this root, whatever their time, if the family is over and unheld. o_skipped: why it stays. purge_one() calls it.';
 
 -- timed_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to one family, or to the rows of one instant, which are recorded and passed over.
@@ -335,12 +281,14 @@ BEGIN
     IF v_state IS NOT NULL THEN
         RETURN v_state;
     END IF;
-    EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING v_run.as_of, seconds(v_run.options ->> 'retention');
+    EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2'))
+    INTO v_cutoff
+    USING v_run.as_of, seconds(v_run.options ->> 'retention');
 
     IF v_by_family THEN
-        EXECUTE format('SELECT n.o_roots::text[], n.o_last::text FROM %s(%L, %L, %L, $1) AS n', routine_of(p_rule, 'next'), coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff)
+        SELECT n.o_roots, n.o_last
         INTO v_roots, v_to
-        USING least(v_take, v_families);
+        FROM timed_next(p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families)) AS n;
         v_take := cardinality(v_roots);
         IF v_take = 0 THEN
             UPDATE run_rule AS r
@@ -355,9 +303,11 @@ BEGIN
         END IF;
         v_instant := v_take = 1;
     ELSE
-        EXECUTE format('SELECT w.o_from::text, w.o_to::text FROM %s(%L, %L, $1, $2, $3) AS w', routine_of(p_rule, 'window'), coalesce(v_progress.cursor_time, c_first), v_cutoff)
+        SELECT w.o_from, w.o_to
         INTO v_from, v_to
-        USING v_take, v_families, v_progress.cursor_key::bigint[];
+        FROM timed_window(
+            p_rule, coalesce(v_progress.cursor_time, c_first), v_cutoff, v_take, v_families, v_progress.cursor_key::bigint[]
+        ) AS w;
         IF v_from IS NULL THEN
             RETURN 'nothing left';
         END IF;
@@ -366,9 +316,9 @@ BEGIN
 
     BEGIN
         IF v_by_family THEN
-            EXECUTE format('SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons FROM %s($1, %L, %L, $2) AS b', routine_of(p_rule, 'families'), v_roots, v_cutoff)
+            SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
-            USING p_run, v_run.as_of;
+            FROM timed_families(p_run, p_rule, v_roots, v_cutoff, v_run.as_of) AS b;
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
@@ -425,7 +375,7 @@ END
 $windrow$;
 --# comment on function timed_step
 COMMENT ON FUNCTION timed_step(bigint, text) IS
-    'One batch of run p_run by removal time or age, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits.';
+    'One batch of run p_run, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits.';
 
 -- timed_preview: the batches of a run, counted but not locked and not deleted.
 --# create function timed_preview
@@ -467,18 +417,18 @@ BEGIN
     EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING p_as_of, seconds(p_options ->> 'retention');
     LOOP
         IF v_by_family THEN
-            EXECUTE format('SELECT n.o_roots::text[], n.o_last::text FROM %s(%L, %L, %L, $1) AS n', routine_of(p_rule, 'next'), v_from, v_key, v_cutoff)
+            SELECT n.o_roots, n.o_last
             INTO v_roots, v_to
-            USING least(v_most, greatest(v_limit - v_families, 1));
+            FROM timed_next(p_rule, v_from, v_key, v_cutoff, least(v_most, greatest(v_limit - v_families, 1))) AS n;
             v_by_family := v_roots <> '{}';
             IF NOT v_by_family THEN
                 v_from := coalesce(p_options ->> 'from', c_first);
                 CONTINUE;
             END IF;
         ELSE
-            EXECUTE format('SELECT w.o_from::text, w.o_to::text FROM %s(%L, %L, $1, $2, $3) AS w', routine_of(p_rule, 'window'), v_from, v_cutoff)
+            SELECT w.o_from, w.o_to
             INTO v_begin, v_to
-            USING v_size, greatest(v_limit - v_families, 1), v_last;
+            FROM timed_window(p_rule, v_from, v_cutoff, v_size, greatest(v_limit - v_families, 1), v_last) AS w;
             EXIT WHEN v_begin IS NULL;
         END IF;
         IF v_families >= v_limit THEN
@@ -486,12 +436,7 @@ BEGIN
             EXIT;
         END IF;
         IF v_by_family THEN
-            EXECUTE format(
-                'SELECT c.o_families, c.o_rows, to_json(c.o_oldest) AS o_oldest, to_jsonb(c.o_roots) AS o_roots, c.o_skip_keys, c.o_skip_reasons FROM %s(%L, %L, $1) AS c',
-                routine_of(p_rule, 'families_count'), v_roots, v_cutoff
-            )
-            INTO v_counted
-            USING p_as_of;
+            SELECT c.* INTO v_counted FROM timed_families_count(p_rule, v_roots, v_cutoff, p_as_of) AS c;
         ELSE
             SELECT c.* INTO v_counted FROM timed_count(p_rule, v_begin, v_to, p_as_of) AS c;
         END IF;

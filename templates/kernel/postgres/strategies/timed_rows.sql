@@ -1,0 +1,319 @@
+-- What rules by a stored removal time, or by age, have in their tables: all of it reads only.
+
+-- is_plain: whether a rule takes rows of one table, of which nothing else says that they stay.
+--# create function is_plain
+CREATE OR REPLACE FUNCTION is_plain(p_rule text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT r.document ? 'plain' FROM rule AS r WHERE r.rule = p_rule);
+END
+$windrow$;
+--# comment on function is_plain
+COMMENT ON FUNCTION is_plain(text) IS
+    'Whether p_rule takes rows of one table by a time of theirs, of which only a hold keeps one.';
+
+-- time_type_of: the type of the time by which rows of a rule become due.
+--# create function time_type_of
+CREATE OR REPLACE FUNCTION time_type_of(p_rule text)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (SELECT CASE WHEN r.zoned THEN 'timestamptz' ELSE 'timestamp' END FROM rule AS r WHERE r.rule = p_rule);
+END
+$windrow$;
+--# comment on function time_type_of
+COMMENT ON FUNCTION time_type_of(text) IS
+    'timestamptz, or timestamp where the time of p_rule has no zone.';
+
+-- timed_rows: the rows of the root table of a rule, for a FROM. What lists them is no SECURITY DEFINER: PostgreSQL takes its
+-- text into the statement, which then finds an index for what it asks.
+--# create function timed_rows
+CREATE OR REPLACE FUNCTION timed_rows(p_rule text)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_rows text;
+BEGIN
+    SELECT p.oid::regproc::text || '()'
+    INTO v_rows
+    FROM rule AS r
+    JOIN pg_proc AS p ON p.proname = r.rule || '_rows'
+    WHERE r.rule = p_rule
+      AND p.pronamespace = current_schema()::regnamespace
+      AND p.proowner = current_user::regrole
+      AND p.provolatile = 's'
+      AND NOT p.prosecdef
+      AND p.proconfig IS NULL;
+    IF v_rows IS NULL THEN
+        RAISE EXCEPTION 'rule % has no routine %_rows: it is missing, or another than the installation made', p_rule, p_rule
+            USING ERRCODE = '55000', HINT = 'windrow install puts it back; windrow diff shows how it differs.';
+    END IF;
+    RETURN v_rows;
+END
+$windrow$;
+--# comment on function timed_rows
+COMMENT ON FUNCTION timed_rows(text) IS
+    'The call that lists the rows of the root table of p_rule; raises 55000 where there is none as the installation made it.';
+
+-- timed_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive). No table has more than about
+-- p_rows rows in it, the root table no more than p_families, unless they have the same time.
+--# create function timed_window
+CREATE OR REPLACE FUNCTION timed_window(
+    p_rule text, p_from text, p_cutoff text, p_rows bigint, p_families bigint, p_last bigint[],
+    OUT o_from text, OUT o_to text
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+SET jit = off
+AS $windrow$
+DECLARE
+    v_rule  rule%ROWTYPE;
+    v_all   integer[];  -- how many tables there are
+    v_busy  bigint := (SELECT max(l.rows) FROM unnest(p_last[2:]) AS l(rows)) * 3 / 4;
+    v_least text;
+    v_ask   boolean[];  -- by table, whether it is looked at
+    v_asked boolean[];
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    v_all := ARRAY[cardinality(v_rule.tables)];
+    v_least := format(
+        'SELECT least($4::%1$s, (SELECT min(a.at) FROM unnest(%2$s($1::%1$s, $2::%1$s[], $3)) AS a(at)))::text',
+        time_type_of(p_rule), routine_of(p_rule, 'at')
+    );
+    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
+    EXECUTE v_least
+    INTO o_from
+    USING p_from, array_fill(p_cutoff, v_all), array_fill(0::bigint, v_all), NULL::text;
+    IF o_from IS NULL THEN
+        RETURN;
+    END IF;
+
+    -- The window ends before the row that would be one too many, whichever table has it first. Those that had the most rows in
+    -- the last window are looked at first, and all of them where it would become much longer than the last one: to look costs
+    -- a tenth of deleting.
+    o_to := CASE WHEN p_rows = 0 THEN o_from ELSE p_cutoff END;
+    v_asked := array_fill(false, v_all);
+    FOR v_look IN 1..2 LOOP
+        v_ask := ARRAY(
+            SELECT NOT t.asked AND (v_look = 2 OR t.name = v_rule.root OR coalesce(p_last[t.place + 1] >= v_busy, false))
+            FROM unnest(v_rule.tables, v_asked) WITH ORDINALITY AS t(name, asked, place)
+            ORDER BY t.place
+        );
+        EXECUTE v_least
+        INTO o_to
+        USING
+            o_from,
+            ARRAY(SELECT CASE WHEN k.ask THEN o_to END FROM unnest(v_ask) WITH ORDINALITY AS k(ask, place) ORDER BY k.place),
+            ARRAY(
+                SELECT CASE WHEN t.name = v_rule.root THEN least(p_rows, p_families) ELSE p_rows END
+                FROM unnest(v_rule.tables) WITH ORDINALITY AS t(name, place)
+                ORDER BY t.place
+            ),
+            o_to;
+        EXIT WHEN v_all[1] = 1 OR o_to::timestamptz - o_from::timestamptz <= make_interval(secs => p_last[1] / 500000.0);
+        v_asked := v_ask;
+    END LOOP;
+    -- Rows with one and the same time go together, however many they are.
+    EXECUTE format('SELECT greatest($1::%1$s, $2::%1$s + interval ''1 microsecond'')::text', time_type_of(p_rule))
+    INTO o_to
+    USING o_to, o_from;
+END
+$windrow$;
+--# comment on function timed_window
+COMMENT ON FUNCTION timed_window(text, text, text, bigint, bigint, bigint[]) IS
+    'The next window of p_rule; NULL: nothing before p_cutoff is left. p_last: microseconds of the last one, then its rows by table. Reads only.';
+
+-- timed_next: the next roots that are due by families, oldest first, after a cursor. Reads, decides nothing.
+--# create function timed_next
+CREATE OR REPLACE FUNCTION timed_next(
+    p_rule text, p_time text, p_key text, p_cutoff text, p_limit bigint,
+    OUT o_roots text[], OUT o_last text
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_sort = off
+AS $windrow$
+BEGIN
+    -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
+    EXECUTE format(
+        $next$
+        SELECT coalesce(array_agg(n.o_key::text ORDER BY n.o_time, n.o_key), '{}'), max(n.o_time)::text
+        FROM (
+            SELECT r.o_key, r.o_time
+            FROM %s AS r
+            WHERE r.o_time >= %L %s AND r.o_time < %L AND r.o_root
+            ORDER BY r.o_time, r.o_key
+            LIMIT $1
+        ) AS n
+        $next$,
+        timed_rows(p_rule), p_time,
+        coalesce(format('AND (r.o_time > %L OR r.o_key > ', p_time) || quote_literal(p_key) || ')', ''),
+        p_cutoff
+    )
+    INTO o_roots, o_last
+    USING p_limit;
+END
+$windrow$;
+--# comment on function timed_next
+COMMENT ON FUNCTION timed_next(text, text, text, text, bigint) IS
+    'The next p_limit roots with a time before p_cutoff, from p_time and p_key on, and the last one''s time. Reads only.';
+
+-- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, or the one
+-- with a key. is_held: whether a hold keeps it.
+--# create function rows_of
+CREATE OR REPLACE FUNCTION rows_of(p_rule text, p_from text, p_to text, p_key text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN format(
+        '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest(%L::%s[])) AS is_held FROM %s AS r WHERE %s)',
+        held_keys(p_rule), key_type_of(p_rule), timed_rows(p_rule),
+        coalesce('r.o_key = ' || quote_literal(p_key), format('r.o_time >= %L AND r.o_time < %L', p_from, p_to))
+    );
+END
+$windrow$;
+--# comment on function rows_of
+COMMENT ON FUNCTION rows_of(text, text, text, text) IS
+    'What lists rows of p_rule, which has one table, for a FROM: of a window, or the one with a key.';
+
+-- timed_in_window: the families that have rows of the root table in a window, and go by it.
+--# create function timed_in_window
+CREATE OR REPLACE FUNCTION timed_in_window(p_rule text, p_from text, p_to text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_keys text[];
+BEGIN
+    EXECUTE format(
+        'SELECT ARRAY(SELECT DISTINCT r.o_family::text FROM %s AS r WHERE r.o_time >= %L AND r.o_time < %L AND r.o_alone ORDER BY 1)',
+        timed_rows(p_rule), p_from, p_to
+    )
+    INTO v_keys;
+    RETURN v_keys;
+END
+$windrow$;
+--# comment on function timed_in_window
+COMMENT ON FUNCTION timed_in_window(text, text, text) IS
+    'The families of a window that cannot go. Reads only; timed_step() calls it.';
+
+-- timed_undated: families, over if they have an end at all, without a time; they can never become due.
+--# create function timed_undated
+CREATE OR REPLACE FUNCTION timed_undated(p_rule text, p_as_of timestamptz, p_scope text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_keys text[];
+BEGIN
+    EXECUTE format(
+        $undated$
+        SELECT ARRAY(
+            SELECT DISTINCT r.o_family
+            FROM %s AS r
+            WHERE (r.o_time IS NULL OR r.o_time = '-infinity') AND (r.o_root OR r.o_alone) AND r.o_over
+            ORDER BY 1
+        )::text[]
+        $undated$,
+        timed_rows(p_rule)
+    )
+    INTO v_keys;
+    RETURN v_keys;
+END
+$windrow$;
+--# comment on function timed_undated
+COMMENT ON FUNCTION timed_undated(text, timestamptz, text) IS
+    'Families without a time. Reads only.';
+
+-- timed_due: what lists the times of what is due by a rule, the oldest first, for a FROM: up to the cutoff at an instant.
+--# create function timed_due
+CREATE OR REPLACE FUNCTION timed_due(p_rule text, p_from text, p_at text, p_limit text)
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN format(
+        $due$(
+            SELECT r.o_time AS ended
+            FROM %s AS r
+            WHERE r.o_time >= %s AND r.o_time < %s AND r.o_time > '-infinity' AND r.o_root
+            ORDER BY r.o_time
+            LIMIT %s
+        )$due$,
+        timed_rows(p_rule), p_from, cutoff_call(p_rule, p_at), p_limit
+    );
+END
+$windrow$;
+--# comment on function timed_due
+COMMENT ON FUNCTION timed_due(text, text, text, text) IS
+    'The call that lists what is due by a rule at p_at, from p_from on, whether or not it may go, at most p_limit; these are expressions.';
+
+-- timed_age_of: how long ago a root ended.
+--# create function timed_age_of
+CREATE OR REPLACE FUNCTION timed_age_of(p_rule text, p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+DECLARE
+    v_age double precision;
+BEGIN
+    EXECUTE format(
+        'SELECT extract(epoch FROM clock_timestamp()%s - r.o_time) FROM %s AS r WHERE r.o_key = %L AND isfinite(r.o_time)',
+        in_zone(p_rule), timed_rows(p_rule), p_key
+    )
+    INTO v_age;
+    RETURN v_age;
+END
+$windrow$;
+--# comment on function timed_age_of
+COMMENT ON FUNCTION timed_age_of(text, text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only.';
+
+-- timed_strays: by table, rows that do not share the time of their root, and rows without one.
+--# create function timed_strays
+CREATE OR REPLACE FUNCTION timed_strays(p_rule text)
+RETURNS TABLE (table_name text, apart bigint, undated bigint)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+AS $windrow$
+BEGIN
+    RETURN QUERY EXECUTE CASE
+        WHEN is_plain(p_rule) THEN format(
+            'SELECT %L, 0::bigint, count(*) FROM %s AS r WHERE r.o_time IS NULL',
+            (SELECT r.root FROM rule AS r WHERE r.rule = p_rule), timed_rows(p_rule)
+        )
+        ELSE format('SELECT s.table_name, s.apart, s.undated FROM %s() AS s', routine_of(p_rule, 'strays'))
+    END;
+END
+$windrow$;
+--# comment on function timed_strays
+COMMENT ON FUNCTION timed_strays(text) IS
+    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it.';

@@ -265,6 +265,7 @@ CREATE OR REPLACE FUNCTION routine_of(p_rule text, p_verb text)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_routine text;

@@ -74,3 +74,8 @@ ON CONFLICT (run_id) DO UPDATE
 SET state = excluded.state,
     taken_at = excluded.taken_at
 WHERE s.state <> excluded.state;
+
+-- The tables of the registry are too small for autovacuum to look at them. Without statistics the server takes them for large
+-- ones, and reads the catalog whole where it asks for one table.
+--# look at the registry
+ANALYZE spec, rule, rule_limit, known_table, known_key, known_edge, known_routine;

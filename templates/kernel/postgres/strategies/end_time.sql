@@ -91,24 +91,22 @@ DECLARE
 BEGIN
     -- Whether files are recorded is said by a policy even where it is disabled, or not the scope of this run.
     EXECUTE format(
-        $scope$
-        SELECT
-            max(s.cutoff) FILTER (WHERE s.scope IS NULL),
-            min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
-            coalesce(array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0), '{}'),
-            array_agg(s.cutoff) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0),
-            array_agg(coalesce(p.artifacts, true)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0)
-        FROM (
-            SELECT o.scope, o.artifacts FROM policy AS o WHERE o.rule = $4
-        ) AS p
-        FULL JOIN (
-            SELECT c.scope::text AS scope, c.cutoff%s AS cutoff FROM %s($1, $2, $3) AS c
-        ) AS s ON s.scope = p.scope
-        $scope$,
+        'SELECT coalesce(array_agg(c.scope::text), ''{}''), array_agg(c.cutoff%s) FROM %s($1, $2, $3) AS c',
         CASE WHEN v_says ? 'zone' THEN '' ELSE ' AT TIME ZONE ''UTC''' END, routine_of(p_rule, 'scope')
     )
+    INTO v_scopes, v_cutoffs
+    USING p_as_of, p_retention, p_scope;
+    SELECT
+        max(s.cutoff) FILTER (WHERE s.scope IS NULL),
+        min(s.cutoff) FILTER (WHERE s.cutoff > '-infinity'),
+        coalesce(array_agg(coalesce(s.scope, p.scope)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0), '{}'),
+        array_agg(s.cutoff) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0),
+        array_agg(coalesce(p.artifacts, true)) FILTER (WHERE num_nonnulls(s.scope, p.scope) > 0)
     INTO v_default, v_least, v_scopes, v_cutoffs, v_recording
-    USING p_as_of, p_retention, p_scope, p_rule;
+    FROM (
+        SELECT o.scope, o.artifacts FROM policy AS o WHERE o.rule = p_rule
+    ) AS p
+    FULL JOIN unnest(v_scopes, v_cutoffs) AS s(scope, cutoff) ON s.scope = p.scope;
     IF v_meets THEN
         v_met := format('SELECT array_agg(s.id), array_agg(s.other) FROM %s($1) AS s', routine_of(p_rule, 'met'));
     END IF;
@@ -478,16 +476,15 @@ $windrow$;
 COMMENT ON FUNCTION cascades_of(text) IS
     'Which tables of a rule a batch leaves to foreign keys that cascade, and how many of their rows this session has deleted so far.';
 
--- are_close: whether sorted keys lie close together. Then those are worth looking for of which there is a row at all.
+-- are_close: whether sorted keys lie close together. Then those are worth looking for of which there is a row at all. A verb of a
+-- rule asks for each list of keys: without settings of its own the server puts this expression in its place.
 --# create function are_close
 CREATE OR REPLACE FUNCTION are_close(p_keys anyarray)
 RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
+LANGUAGE sql IMMUTABLE
 AS $windrow$
-BEGIN
-    RETURN p_keys[cardinality(p_keys)]::numeric - p_keys[1]::numeric < 4 * cardinality(p_keys);
-END
+    SELECT p_keys[cardinality(p_keys)]::numeric OPERATOR(pg_catalog.-) p_keys[1]::numeric
+        OPERATOR(pg_catalog.<) (4 OPERATOR(pg_catalog.*) cardinality(p_keys))::numeric;
 $windrow$;
 --# comment on function are_close
 COMMENT ON FUNCTION are_close(anyarray) IS
@@ -498,7 +495,6 @@ COMMENT ON FUNCTION are_close(anyarray) IS
 CREATE OR REPLACE FUNCTION those_found(p_keys anyarray, p_found anyarray)
 RETURNS anyarray
 LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     IF cardinality(p_found) < cardinality(p_keys) THEN
@@ -627,12 +623,16 @@ BEGIN
 
     BEGIN
         EXECUTE format(
-            'SELECT b.o_families, CASE WHEN $6 THEN b.o_members::text[] END AS o_members, b.o_rows, b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
-            FROM end_time_batch($1, $5, %1$L::%3$s[], $2, $3, $4, false, %2$L::%3$s[]) AS b',
-            v_roots, v_progress.gone, v_type
+            'SELECT
+                b.o_families, CASE WHEN $6 THEN b.o_members::text[] END AS o_members, b.o_rows,
+                b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
+            FROM end_time_batch($1, $5, $7::%1$s[], $2, $3, $4, false, $8::%1$s[]) AS b',
+            v_type
         )
         INTO v_batch
-        USING p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope', p_rule, v_run.dry_run OR v_shared;
+        USING
+            p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope', p_rule, v_run.dry_run OR v_shared,
+            v_roots, v_progress.gone;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.

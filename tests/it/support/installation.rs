@@ -473,10 +473,7 @@ impl Drop for Installation {
             Some(lot) if thread::panicking() => lot.drop(),
             Some(lot) => pool::leave(lot),
             None if self.dialect == Dialect::Postgres => (),
-            None => {
-                let mut session = connect(&self.url("mysql", "root"));
-                pool::drop_both(&mut session, &self.name, &self.control);
-            }
+            None => pool::drop_both(&self.url("mysql", "root"), &self.name, &self.control),
         }
     }
 }

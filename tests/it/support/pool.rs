@@ -172,15 +172,23 @@ impl Lot {
     }
 
     pub(super) fn drop(&self) {
-        drop_both(&mut self.session(), &self.name, &self.control);
+        drop_both(
+            &server(self.dialect).url("mysql", "root"),
+            &self.name,
+            &self.control,
+        );
     }
 }
 
-/// Drops the database of an application and its control schema.
-pub(super) fn drop_both(session: &mut Session, name: &str, control: &str) {
-    let sql = format!("DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}");
-    // A server that is gone has taken them along.
-    let _ = session.execute(&sql);
+/// Drops the database of an application and its control schema. A server that is gone has taken them along; to panic here,
+/// beside the panic of a test that failed, would end all tests.
+pub(super) fn drop_both(url: &str, name: &str, control: &str) {
+    let url = url.parse().expect("an address");
+    if let Ok(mut session) = db::connect(&url) {
+        let _ = session.execute(&format!(
+            "DROP DATABASE IF EXISTS {name}; DROP DATABASE IF EXISTS {control}"
+        ));
+    }
 }
 
 /// A database made of the same, as it was in the beginning, if one is free.

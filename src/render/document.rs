@@ -14,7 +14,7 @@ use super::rule_view::{batch_setting, by_end, nested, time_name};
 use super::single::SingleView;
 use super::spec_view::{counted, updates};
 use super::{
-    acting, archive, cascade, keeps, newest, orphan_guard, restore, settings, stamp, timed,
+    acting, archive, cascade, edges, keeps, newest, orphan_guard, restore, settings, stamp, timed,
 };
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
@@ -219,7 +219,10 @@ struct RuleDocument<'a> {
     /// How rows are archived, and found there.
     #[serde(flatten)]
     kept: restore::KeptDocument<'a>,
-    /// Of a rule of single rows: its passes by name.
+    /// Of a rule of single rows: whether it has work tables for the keys of tables in between, on MySQL and MariaDB, and its
+    /// passes by name.
+    #[serde(skip_serializing_if = "is_not")]
+    collects: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<&'static str>,
     /// Further fields of a preview, and of the report of a run.
@@ -495,11 +498,19 @@ pub(super) fn of_rule(
             Dialect::Postgres => restore::of_rule(graph, rule),
             Dialect::Mysql | Dialect::Mariadb => restore::KeptDocument::default(),
         },
+        collects: !postgres && single.is_some() && has_collects(graph, purge, dialect),
         passes: single.map_or_else(Vec::new, SingleView::passes),
         report_preview: report(graph::Document::Preview),
         report_run: report(graph::Document::Run),
     };
     literal(&document, dialect)
+}
+
+/// Whether a batch keeps the keys of tables between the root table and others in work tables.
+pub(super) fn has_collects(graph: &Graph, purge: &Purge, dialect: Dialect) -> bool {
+    let rule = &graph.rules[purge.rule];
+    let mut collects = purge.collects.iter();
+    collects.any(|id| edges::between(graph, rule, *id, dialect).is_none())
 }
 
 /// The columns of a key, with their types.

@@ -291,17 +291,19 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
         let timed = rule.timed.as_ref();
         timed.is_some_and(|timed| timed::is_plain(graph, rule, timed))
     };
-    let innodb: [(bool, &[KernelFile]); 4] = [
+    let is_single = graph.rules.iter().any(|rule| rule.single.is_some());
+    let innodb: [(bool, &[KernelFile]); 5] = [
         (true, innodb::CORE),
         (graph.rules.iter().any(by_end), innodb::END_TIME),
         (graph.rules.iter().any(plain), innodb::TIMED),
+        (is_single, innodb::SINGLE),
         (graph.workers > 1, innodb::WORKERS),
     ];
     let postgres: [(bool, &[KernelFile]); 7] = [
         (true, CORE),
         (graph.rules.iter().any(by_end), END_TIME),
         (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
-        (graph.rules.iter().any(|rule| rule.single.is_some()), SINGLE),
+        (is_single, SINGLE),
         (graph.workers > 1, WORKERS),
         (!stamp::names(graph).is_empty(), STAMP),
         (archive::first(graph).is_some(), ARCHIVE),
@@ -543,6 +545,7 @@ mod tests {
             innodb::CORE,
             innodb::END_TIME,
             innodb::TIMED,
+            innodb::SINGLE,
             innodb::WORKERS,
         ]
         .concat();

@@ -275,6 +275,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         safety_lag: rule.retention.safety_lag,
         batch_setting: batch_setting(rule),
         document: document::of_rule(graph, purge, single.as_ref(), dialect),
+        between: document::has_collects(graph, purge, dialect),
         table: dialect.qualified(home(graph, dialect), &root.name),
         table_name: escaped(dialect, &root.name),
         table_literal: dialect.text(&root.name),

@@ -24,29 +24,22 @@ pub(super) struct SingleView {
     family: bool,
     /// Whether there is a time from which a retention counts.
     aged: bool,
-    /// That time, and what it must lie before, counted from `p_as_of` and `p_retention`, in the zone of the application;
-    /// where the retention is a setting, it is `s.seconds`.
+    /// That time.
     time: String,
     time_name: String,
     time_type: &'static str,
-    cutoff: String,
     /// The instant of a run as the application writes it.
     now: String,
     /// Why rows go.
     why: String,
     /// The columns of the key.
     keys: Vec<KeyView>,
-    /// Whether the key has several columns; its text is a JSON array then.
-    composite: bool,
     /// The key of row `t` as a text, and what a row is ordered by it.
     key_text: String,
     key_order: String,
-    /// The key of hold `h` as a value, its type, and whether row `t` is held.
-    held: String,
     /// The ways to rows above it whose holds keep it.
     above: Vec<AboveView>,
-    /// Whether row `t` has the key in the variables `v_k1, …`, and whether it has that of row `k`.
-    is_named: String,
+    /// Whether row `t` has the key of row `k`.
     matches: String,
     /// The key as one value on PostgreSQL, where a list of keys is passed on: its type, that of row `t`, and whether `t` has
     /// the key `k.key`.
@@ -68,8 +61,6 @@ pub(super) struct SingleView {
     oldest_type: &'static str,
     due_cast: String,
     passes: Vec<PassView>,
-    /// The name of pass `v_pass`.
-    name_of_pass: String,
     /// The tables that are looked into, for the grants.
     pub(super) references: Vec<String>,
     /// What takes the place of arrays and functions on MySQL and MariaDB.
@@ -182,12 +173,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         .map(|condition| dialect.condition_of("t", condition))
         .collect();
     let key_text = text(&|key| format!("t.{}", key.column));
-    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
-    let retention = match (single, dialect) {
-        (Single::Expiry { .. }, Dialect::Postgres) => "s.seconds".to_owned(),
-        (Single::Expiry { .. }, _) => "v_seconds".to_owned(),
-        _ => rule.retention.default.unwrap_or_default().to_string(),
-    };
     let aged = single.aged();
     let passes = passes(graph, rule, single, &conditions, dialect);
     let due = match (single, aged) {
@@ -209,17 +194,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         time: aged.map_or(String::new(), |time| dialect.ident(&time.name)),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),
         time_type: aged.map_or("", |time| dialect.kind(time.kind)),
-        cutoff: aged.map_or(String::new(), |time| match dialect {
-            Dialect::Postgres => format!(
-                "(p_as_of - make_interval(secs => greatest(coalesce(p_retention, {retention}), {minimum}) + {lag})){}",
-                here(time.kind)
-            ),
-            Dialect::Mysql | Dialect::Mariadb => local(
-                graph,
-                time.kind,
-                &format!("p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, {retention}), {minimum}) + {lag}) SECOND"),
-            ),
-        }),
         now: match dialect {
             Dialect::Postgres => format!("p_as_of{}", here(rule.end_time.kind)),
             Dialect::Mysql | Dialect::Mariadb => local(graph, rule.end_time.kind, "p_as_of"),
@@ -242,14 +216,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
                 "all but the newest {keep} of each group; the higher key decides between equals."
             ),
         },
-        composite,
         key_order: list(&|key| format!("t.{}", key.column)),
-        held: match composite {
-            true => "h.key".to_owned(),
-            false => format!("h.key::{}", keys[0].kind),
-        },
         above: above::view(graph, rule, dialect),
-        is_named: all(&|key| format!("t.{} = v_{}", key.column, key.name)),
         matches: all(&|key| format!("t.{} = k.{}", key.column, key.name)),
         key_type: if composite { "text" } else { keys[0].kind },
         key_of_t: match composite {
@@ -257,7 +225,13 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
             false => format!("t.{}", keys[0].column),
         },
         same_key: match composite {
-            true => all(&|key| format!("t.{} = {}", key.column, key.of_text.replace("p_key", "k.key"))),
+            true => all(&|key| {
+                format!(
+                    "t.{} = {}",
+                    key.column,
+                    key.of_text.replace("p_key", "k.key")
+                )
+            }),
             false => format!("t.{} = k.key", keys[0].column),
         },
         in_zone: aged.map_or(String::new(), |time| here(time.kind)),
@@ -275,14 +249,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         due_cast: format!("{due}::{}", dialect.kind(oldest(rule, single))),
         due,
         oldest_type: dialect.kind(oldest(rule, single)),
-        name_of_pass: match &passes[..] {
-            [first, second] => format!(
-                "CASE v_pass WHEN 1 THEN {} ELSE {} END",
-                dialect.text(first.name),
-                dialect.text(second.name)
-            ),
-            passes => dialect.text(passes[0].name),
-        },
         references: references(single)
             .map(|table| dialect.qualified(home(graph, dialect), table))
             .collect(),

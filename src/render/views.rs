@@ -179,6 +179,8 @@ pub(super) struct RuleView {
     /// What makes the end an instant of UTC, on PostgreSQL: nothing where it has no zone.
     pub(super) in_utc: &'static str,
     pub(super) collects: Vec<CollectView>,
+    /// Whether a batch keeps keys of such tables in work tables.
+    pub(super) between: bool,
     pub(super) steps: Vec<StepView>,
     pub(super) keeps: Vec<KeepView>,
     /// The roots that stay whatever their age.

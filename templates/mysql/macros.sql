@@ -666,9 +666,6 @@ SET o_document = CONCAT(
         ', "skipped_families": ', v_skips,
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_skip_keys,
-{%- if rule.single %}
-        ', "passes": [', v_passes, ']',
-{%- endif %}
 {%- if rule.per and rule.opt_in %}
         ', "without_policy": ', COALESCE(v_without, 'null'),
 {%- endif %}
@@ -838,39 +835,6 @@ AND (
 {% endif %}
 {%- endfor %}
 {%- endmacro not_newest %}
-
-{#- Deletes the rows of work_gone, v_count of them. -#}
-{% macro delete_rows(control, rule, maria) -%}
-{% if rule.archive -%}
-INSERT INTO {{ rule.archive.entry }}
-        SELECT p_run, UTC_TIMESTAMP(6), t.*
-        FROM {{ control }}.work_gone AS g
-        STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position
-        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
-        FOR UPDATE{% if not maria %} OF t{% endif %};
-        SET v_copied = ROW_COUNT();
-        {% endif -%}
-DELETE t
-        FROM {{ control }}.work_gone AS g
-        STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position
-        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }};
-        SET v_gone = ROW_COUNT();
-        IF v_gone <> v_count THEN
-            SET v_message = LEFT(CONCAT(v_count - v_gone, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', {{ rule.table_literal }}), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
-{%- if rule.archive %}
-        {{ self::all_copied(control=control, archive=rule.archive, rows="v_gone") }}
-{%- endif %}
-{%- if rule.archives %}
-        {{ self::fits(control=control, rule=rule) }}
-{%- endif %}
-{%- endmacro delete_rows %}
-
-{#- The time of a row as PostgreSQL writes it, as a JSON text. -#}
-{% macro time_of_row(time, zoned) -%}
-COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ time }}, '%Y-%m-%dT%H:%i:%s.%f'))), {% if zoned %}'+00:00"'{% else %}'"'{% endif %}), 'null')
-{%- endmacro time_of_row %}
 
 {#- What the last look at each rule left, and why, with the first root that it came upon. -#}
 {% macro undeletable(control, rules, q, workers) -%}
@@ -1051,7 +1015,9 @@ COMMENT 'Counts the rows by table that belong to the ids in {{ members }}, as a 
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
+{%- if not rule.single %}
     CALL {{ control }}.{{ rule.name }}_work();
+{%- endif %}
 {%- for collect in rule.collects %}
 {%- if collect.joined %}
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ collect.work }};
@@ -1115,16 +1081,6 @@ BEGIN
 {%- endfor %}
 END;
 {%- endmacro rows_below %}
-
-{#- What a dry run would delete, counted over all its batches. -#}
-{% macro count_again(control, rule) -%}
--- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
--- counted twice: count once more, over all members.
-CALL {{ control }}.{{ rule.name }}_rows(v_rows);
-UPDATE {{ control }}.run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = {{ rule.literal }};
-UPDATE {{ control }}.run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = {{ rule.literal }};
-CALL {{ control }}.record_rows(p_run, {{ rule.literal }}, v_rows);
-{%- endmacro count_again %}
 
 {#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
 {% macro due_root(rule) -%}
@@ -1408,6 +1364,7 @@ BEGIN
         {{ self::due_now(control=control, rule=rule, limit="p_limit") | indent(prefix="        ") }}
     ) AS n;
 END;
+{%- if not rule.single %}
 
 -- {{ rule.name }}_outlook: how what is due lies along time, and how much becomes due until p_then.
 --# create procedure {{ control }}.{{ rule.name }}_outlook
@@ -1428,13 +1385,7 @@ BEGIN
     DECLARE v_least datetime(6);
     DECLARE v_most  datetime(6);
     SET o_list = '', o_soon = NULL, v_least = NULL;
-{%- if rule.single %}
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        {{ self::due_now(control=control, rule=rule, limit="p_limit") | indent(prefix="            ") }}
-    ) AS n;
-{%- elif rule.timed %}
+{%- if rule.timed %}
     CALL {{ control }}.{{ rule.name }}_cutoff(p_now, NULL, v_least);
     CALL {{ control }}.{{ rule.name }}_cutoff(p_then, NULL, v_most);
     SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
@@ -1514,4 +1465,5 @@ BEGIN
     CALL {{ control }}.{{ rule.name }}_close();
 {%- endif %}
 END;
+{%- endif %}
 {%- endmacro verbs %}

@@ -8,174 +8,93 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- revoked_token_open: the work tables that live as long as a run, or a preview.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_open;
+-- revoked_token_types: the types of revoked_token. The kernel makes other work tables like these.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_open()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped, what killed runs left. [body 0647cd1cae46]'
+COMMENT 'Makes work tables with the types and collations of revoked_token: work_type for rows to look at, work_named for keys. [body e0ab8826608c]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_cursor, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend;
-    -- The last row that was looked at, and the pass; no row before the first one. During a batch, its last row is the second.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type, windrow_airflow_3.work_named;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+        position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
-        c1 datetime(6),
-        PRIMARY KEY (only_row)
-    ) ENGINE = InnoDB AS
-    SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_airflow_3.unfinished AS u WHERE u.rule = 'revoked_token';
-END$$
-DELIMITER ;
-
--- revoked_token_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of revoked_token. [body 11a17313eeff]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_verdict, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip;
-    -- The rows to judge, in the order of the search.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_row (
-        position bigint NOT NULL AUTO_INCREMENT,
+        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         c1 datetime(6),
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_held (
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_named (
         PRIMARY KEY (k1)
     ) ENGINE = InnoDB AS
     SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
-    -- Those that this session has locked, and those that go.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
-        position bigint NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What the first look at a row says, and the second one, under its lock: no reason, it goes.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
-        look integer NOT NULL,
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        due datetime(6),
-        PRIMARY KEY (look, position)
-    ) ENGINE = InnoDB;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_gone (
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What stays, and why.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
 END$$
 DELIMITER ;
 
--- revoked_token_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body ea2f46365481]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_cursor, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend,
-        windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_verdict, windrow_airflow_3.work_target;
-END$$
-DELIMITER ;
-
--- revoked_token_target: a key that is given as a text, as a row of a work table, so that it is compared as what it is.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_target;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_target(IN p_key varchar(700))
-SQL SECURITY DEFINER
-COMMENT 'Makes work_target anew, with the key p_key in the types and collations of revoked_token. [body b0cdb0bad4a7]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_target;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_target (
-        PRIMARY KEY (k1)
-    ) ENGINE = InnoDB AS
-    SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_target (k1)
-    VALUES (p_key);
-END$$
-DELIMITER ;
-
--- revoked_token_next: the next rows of revoked_token behind the cursor, at most p_rows of them, in the order of an index.
+-- revoked_token_search: the next rows of revoked_token behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose exp has passed.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_next;
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_search;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_next(
-    IN p_pass      integer,
-    IN p_rows      bigint,
-    IN p_as_of     datetime(6),
-    IN p_retention bigint
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_search(
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; revoked_token_judge decides. [body f991328736d9]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body 672791d50708]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
-    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1 AND c.pass = p_pass;
-    -- The only row of the cursor is a constant of the statement, so that the index is read from there on.
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (c1, k1)
-        SELECT t.`exp`, t.`jti`
+        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, k1)
+        SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
         FROM windrow_airflow_3.work_cursor AS c
         STRAIGHT_JOIN `airflow`.`revoked_token` AS t
-        WHERE c.only_row = 1
+        WHERE c.position = 1
           AND (t.`exp` > c.c1 OR (t.`exp` = c.c1 AND t.`jti` > c.k1))
           AND t.`exp` < v_now
         ORDER BY t.`exp`, t.`jti`
         LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO windrow_airflow_3.work_row (c1, k1)
-        SELECT t.`exp`, t.`jti`
+        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, k1)
+        SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
         FROM `airflow`.`revoked_token` AS t
         WHERE t.`exp` < v_now
         ORDER BY t.`exp`, t.`jti`
         LIMIT p_rows;
     END IF;
+    REPLACE INTO windrow_airflow_3.work_cursor (position, pass, row_key, k1, c1)
+    SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
 DELIMITER ;
 
--- revoked_token_judge: which of the rows in work_row go: those whose exp has passed.
--- p_as_of is NULL for a purge of named rows, whose time does not matter.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_judge;
+-- revoked_token_verdict: which of the rows in work_row are deleted: those whose exp has passed.
+-- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_verdict;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_judge(IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_verdict(
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
+)
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict, as look p_look: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body 4892bea0ebe5]'
+COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body 302ede894bca]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
+    IF p_look = 2 THEN
+        INSERT INTO windrow_airflow_3.work_locked (position)
+        SELECT r.position
+        FROM windrow_airflow_3.work_row AS r
+        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
+        ORDER BY r.position
+        FOR UPDATE SKIP LOCKED;
+    END IF;
     INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
     SELECT h.`key`
     FROM windrow_airflow_3.hold AS h
     WHERE h.rule = 'revoked_token'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (look, position, row_key, reason, due)
+    INSERT INTO windrow_airflow_3.work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
-        CAST(t.`jti` AS CHAR),
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
         END,
@@ -190,686 +109,39 @@ BEGIN
 END$$
 DELIMITER ;
 
--- revoked_token_lock: locks those of the rows in work_row that go, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_lock;
+-- revoked_token_named: the row that p_key names, locked.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_named;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_lock(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_named(IN p_key varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock. Fills work_gone with them, and work_skip with the others that are due. revoked_token_step calls it. [body dec7e3ac7ff5]'
+COMMENT 'Fills work_row with the row that p_key names, and locks it. [body f3f90d6ea34b]'
 BEGIN
-    -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    CALL windrow_airflow_3.revoked_token_judge(1, p_pass, p_as_of, p_retention);
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT v.row_key, v.reason
-    FROM windrow_airflow_3.work_verdict AS v
-    WHERE v.look = 1
-      AND v.reason IS NOT NULL
-    ORDER BY v.position;
-    DELETE r
-    FROM windrow_airflow_3.work_row AS r
-    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.look = 1 AND v.position = r.position AND v.reason IS NULL
-    WHERE v.position IS NULL;
-    INSERT INTO windrow_airflow_3.work_locked (position)
-    SELECT r.position
-    FROM windrow_airflow_3.work_row AS r
+    -- As a row of a work table, the key is compared as what it is.
+    INSERT INTO windrow_airflow_3.work_target (k1)
+    VALUES (p_key);
+    INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, c1)
+    SELECT 0, CAST(t.`jti` AS CHAR), t.`jti`, t.`exp`
+    FROM windrow_airflow_3.work_target AS r
     STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-    ORDER BY r.position
-    FOR UPDATE SKIP LOCKED;
-
-    -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
-    -- locked are left to it; those that it deleted are not worth a word.
-    CALL windrow_airflow_3.revoked_token_judge(2, p_pass, p_as_of, p_retention);
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT v.row_key, COALESCE(v.reason, 'LOCKED')
-    FROM windrow_airflow_3.work_verdict AS v
-    LEFT JOIN windrow_airflow_3.work_locked AS l ON l.position = v.position
-    WHERE v.look = 2
-      AND (v.reason IS NOT NULL OR l.position IS NULL)
-    ORDER BY v.position;
-    INSERT INTO windrow_airflow_3.work_gone (position, row_key)
-    SELECT v.position, v.row_key
-    FROM windrow_airflow_3.work_locked AS l
-    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.look = 2 AND v.position = l.position
-    WHERE v.reason IS NULL;
+    FOR UPDATE;
 END$$
 DELIMITER ;
 
--- revoked_token_batch: one batch: the rows in work_gone, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_batch;
+-- revoked_token_delete: deletes the rows in work_gone.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_delete;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_batch(
-    IN  p_run      bigint,
-    OUT o_families bigint
-)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows that revoked_token_lock has locked: revoked_token. revoked_token_step calls it, and rolls back for a dry run. [body d620f44bb06c]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone. Answers the rows by table: revoked_token. [body c143905baf8c]'
 BEGIN
-    DECLARE v_count   bigint;
-    DECLARE v_gone    bigint;
-    DECLARE v_message varchar(128);
-    SELECT COUNT(g.position) INTO v_count FROM windrow_airflow_3.work_gone AS g;
-    SET o_families = 0;
-    IF v_count > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
-        INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-        VALUES (p_run, 'revoked_token', '[]');
-        DELETE t
-        FROM windrow_airflow_3.work_gone AS g
-        STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
-        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1;
-        SET v_gone = ROW_COUNT();
-        IF v_gone <> v_count THEN
-            SET v_message = LEFT(CONCAT(v_count - v_gone, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'revoked_token'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
-        SET o_families = v_gone;
-    END IF;
-END$$
-DELIMITER ;
-
--- revoked_token_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to a single row, which is recorded and passed over.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_step;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_step(IN p_run bigint, OUT o_state varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 6a4042301de0]'
-BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_retention bigint;
-    DECLARE v_take      bigint;
-    DECLARE v_pass      integer;
-    DECLARE v_position  bigint;
-    DECLARE v_key       longtext;
-    DECLARE v_found     longtext;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET STACKED DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_airflow_3.revoked_token_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_airflow_3.run AS r
-            CROSS JOIN windrow_airflow_3.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_airflow_3.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'revoked_token'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_airflow_3.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_airflow_3.rule_paused('revoked_token', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_airflow_3.setting_of('revoked_token', 'batch_rows', v_batch);
-            CALL windrow_airflow_3.setting_of('revoked_token', 'retries', v_retries);
-            CALL windrow_airflow_3.setting_of('revoked_token', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_airflow_3.setting_of('revoked_token', 'run_families', v_limit);
-            END IF;
-            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
-            IF v_take <= 0 THEN
-                SET o_state = 'run_families reached';
-                COMMIT;
-                LEAVE step;
-            END IF;
-
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                CALL windrow_airflow_3.take_tables();
-                SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
-            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-
-            CALL windrow_airflow_3.seconds(v_text, v_retention);
-            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1;
-            search: LOOP
-                CALL windrow_airflow_3.revoked_token_next(v_pass, v_take, v_as_of, v_retention);
-                SELECT COUNT(r.position), MAX(r.position) INTO v_last, v_position FROM windrow_airflow_3.work_row AS r;
-                IF v_last > 0 THEN
-                    LEAVE search;
-                END IF;
-                IF v_pass = 1 THEN
-                    COMMIT;
-                    SET o_state = 'nothing left';
-                    LEAVE step;
-                END IF;
-                SET v_pass = v_pass + 1;
-            END LOOP search;
-            -- Where the next batch begins, unless this one fails.
-            REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1)
-            SELECT 2, v_pass, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-            SELECT CAST(r.k1 AS CHAR) INTO v_key FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-            CALL windrow_airflow_3.revoked_token_lock(v_pass, v_as_of, v_retention);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            CALL windrow_airflow_3.revoked_token_batch(p_run, v_families);
-            IF v_dry_run THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            DELETE FROM windrow_airflow_3.work_cursor WHERE only_row = 1;
-            UPDATE windrow_airflow_3.work_cursor SET only_row = 1 WHERE only_row = 2;
-            CALL windrow_airflow_3.record_skips(p_run, 'revoked_token');
-            IF v_families > 0 THEN
-                CALL windrow_airflow_3.record_pass(p_run, 'revoked_token', 'expired');
-            END IF;
-            CALL windrow_airflow_3.record_rows(p_run, 'revoked_token', CONCAT('[', v_families, ']'));
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.families = p.families + v_families,
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_key = LEFT(v_key, 255),
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'revoked_token';
-            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-            DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'revoked_token';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'revoked_token';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'revoked_token';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        -- The cursor is where it was: it is led past this row, if that is still the next one.
-        CALL windrow_airflow_3.revoked_token_work();
-        CALL windrow_airflow_3.revoked_token_next(v_pass, 1, v_as_of, v_retention);
-        SELECT MAX(CAST(r.k1 AS CHAR)) INTO v_found FROM windrow_airflow_3.work_row AS r;
-        IF NOT v_found <=> v_key THEN
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1)
-        SELECT 1, v_pass, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r;
-        INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'revoked_token', LEFT(v_key, 700), v_errno, v_sqlstate, v_message);
-        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL windrow_airflow_3.record_skips(p_run, 'revoked_token');
-        UPDATE windrow_airflow_3.run_rule AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(v_present * 2, v_batch),
-            p.halving = false,
-            p.cursor_key = LEFT(v_key, 255),
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'revoked_token';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
-END$$
-DELIMITER ;
-
--- revoked_token_finish: what is to be said of a rule when a run is through with it.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_finish;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_finish(IN p_run bigint, IN p_reason varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'Forgets what killed runs left half done once all is looked at. [body 70d9d223343b]'
-BEGIN
-    DECLARE v_dry_run boolean;
-    SELECT r.dry_run INTO v_dry_run
-    FROM windrow_airflow_3.run AS r
-    WHERE r.run_id = p_run;
-    IF p_reason = 'nothing left' THEN
-        -- The rows that killed runs left were looked at once more.
-        IF NOT v_dry_run THEN
-            DELETE u
-            FROM windrow_airflow_3.work_mend AS d
-            STRAIGHT_JOIN windrow_airflow_3.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'revoked_token';
-        END IF;
-    END IF;
-END$$
-DELIMITER ;
-
--- revoked_token_purge: deletes one named row and commits. Answers NULL, or why it stays.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_purge;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
-SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of revoked_token, whatever its exp, unless it is held, and commits. Answers NULL or the reason why it stays. [body ae81e09e9205]'
-BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_wait     bigint;
-    DECLARE v_count    bigint;
-    DECLARE v_gone     bigint;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    attempt: BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION
-        BEGIN
-            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-            -- back: work tables.
-            GET STACKED DIAGNOSTICS v_number = NUMBER;
-            REPEAT
-                GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                SET v_number = v_number - 1;
-            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                SET v_errno = 1317, v_sqlstate = '70100';
-            END IF;
-            -- A deadlock with another node of a cluster may show at COMMIT only.
-            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                SET v_errno = 1213, v_sqlstate = '40001';
-            END IF;
-            ROLLBACK;
-        END;
-        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-        -- to its binary log even when it is rolled back, with all that it deleted.
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL windrow_airflow_3.revoked_token_work();
-        CALL windrow_airflow_3.revoked_token_target(p_key);
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'revoked_token')
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM windrow_airflow_3.run AS r
-        CROSS JOIN windrow_airflow_3.control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL windrow_airflow_3.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_airflow_3.purge() opens one');
-        END IF;
-        IF v_paused THEN
-            COMMIT;
-            SET o_reason = 'PAUSED';
-            LEAVE attempt;
-        END IF;
-        CALL windrow_airflow_3.setting_of('revoked_token', 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
-        CALL windrow_airflow_3.take_tables();
-        CALL windrow_airflow_3.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-        INSERT INTO windrow_airflow_3.work_row (k1, c1)
-        SELECT t.`jti`, t.`exp`
-        FROM windrow_airflow_3.work_target AS r
-        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-        FOR UPDATE;
-        CALL windrow_airflow_3.revoked_token_judge(1, 0, NULL, NULL);
-        SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM windrow_airflow_3.work_verdict AS v;
-        IF v_count = 0 THEN
-            COMMIT;
-            SET o_reason = 'NOT_A_ROOT';
-            LEAVE attempt;
-        END IF;
-        IF o_reason IS NOT NULL THEN
-            INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-            VALUES (p_key, o_reason);
-            CALL windrow_airflow_3.record_skips(p_run, 'revoked_token');
-            COMMIT;
-            LEAVE attempt;
-        END IF;
-        IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-            -- not do in a cluster.
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-        VALUES (p_run, 'revoked_token', '[]');
-        INSERT INTO windrow_airflow_3.work_gone (position, row_key)
-        SELECT v.position, v.row_key FROM windrow_airflow_3.work_verdict AS v;
-        DELETE t
-        FROM windrow_airflow_3.work_gone AS g
-        STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
-        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1;
-        SET v_gone = ROW_COUNT();
-        IF v_gone <> v_count THEN
-            SET v_message = LEFT(CONCAT(v_count - v_gone, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'revoked_token'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
-        IF v_dry_run THEN
-            ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        CALL windrow_airflow_3.record_rows(p_run, 'revoked_token', '[1]');
-        UPDATE windrow_airflow_3.run_rule AS p
-        SET p.families = p.families + 1,
-            p.batches = p.batches + 1,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'revoked_token';
-        CALL windrow_airflow_3.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'revoked_token';
-        COMMIT;
-    END attempt;
-    IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, 'revoked_token', p_key, v_errno, v_sqlstate, v_message);
-        END IF;
-        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
-        CALL windrow_airflow_3.record_skips(p_run, 'revoked_token');
-        COMMIT;
-    END IF;
-END$$
-DELIMITER ;
-
--- revoked_token_preview: the batches of a run, judged but not locked and not deleted.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_preview;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
-SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 9366e6f98334]'
-BEGIN
-    DECLARE v_retention bigint;
-    DECLARE v_batch     bigint;
-    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
-    DECLARE v_pass      integer DEFAULT 1;
-    DECLARE v_found     bigint;
-    DECLARE v_position  bigint;
-    DECLARE v_time      datetime(6);
-    DECLARE v_room      bigint;
-    DECLARE v_part      longtext;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_batches   bigint DEFAULT 0;
-    DECLARE v_eldest    datetime(6);
-    DECLARE v_oldest    varchar(64);
-    DECLARE v_samples   longtext DEFAULT '';
-    DECLARE v_passes    longtext DEFAULT '';
-    -- Of the pass under way: its rows, the oldest of them, its first keys.
-    DECLARE v_here      bigint DEFAULT 0;
-    DECLARE v_since     datetime(6);
-    DECLARE v_first     longtext DEFAULT '';
-    DECLARE v_rows      longtext;
-    DECLARE v_rows_1    bigint;
-    DECLARE v_sum       bigint;
-    DECLARE v_skipped   longtext;
-    DECLARE v_skip_keys longtext;
-    DECLARE v_skips     bigint;
-    DECLARE v_more      boolean DEFAULT false;
-    DECLARE v_speed     decimal(30, 6);
-    DECLARE v_dry_run   varchar(5) DEFAULT 'true';
-    DECLARE v_duration  bigint;
-    DECLARE v_artifact_failures bigint;
-    CALL windrow_airflow_3.seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
-    CALL windrow_airflow_3.setting_of('revoked_token', 'batch_rows', v_batch);
-    IF v_limit IS NULL THEN
-        CALL windrow_airflow_3.setting_of('revoked_token', 'run_families', v_limit);
-    END IF;
-    CALL windrow_airflow_3.revoked_token_open();
-    batches: LOOP
-        CALL windrow_airflow_3.revoked_token_work();
-        CALL windrow_airflow_3.revoked_token_next(v_pass, GREATEST(LEAST(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
-        SELECT COUNT(r.position), MAX(r.position) INTO v_found, v_position FROM windrow_airflow_3.work_row AS r;
-        SET v_more = v_found > 0 AND v_families >= v_limit;
-        IF v_found = 0 OR v_more THEN
-            SET v_passes = CONCAT(
-                v_passes, IF(v_passes = '', '', ', '),
-                '{"pass": ', JSON_QUOTE('expired'),
-                ', "rows": ', v_here,
-                ', "oldest_end_time": ', COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_since, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"'), 'null'),
-                ', "sample_keys": [', v_first, ']}'
-            );
-            IF v_more OR v_pass = 1 THEN
-                LEAVE batches;
-            END IF;
-            SET v_pass = v_pass + 1;
-            SET v_here = 0;
-            SET v_since = NULL;
-            SET v_first = '';
-            ITERATE batches;
-        END IF;
-        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1)
-        SELECT 1, v_pass, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-        CALL windrow_airflow_3.revoked_token_judge(1, v_pass, p_as_of, v_retention);
-        INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
-        SELECT v.row_key, v.reason FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NOT NULL ORDER BY v.position;
-        -- The first ten keys of the pass, and of all.
-        SET v_room = GREATEST(10 - v_here, 0);
-        SELECT GROUP_CONCAT(JSON_QUOTE(g.row_key) ORDER BY g.position SEPARATOR ', ')
-        INTO v_part
-        FROM (
-            SELECT v.position, v.row_key FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NULL ORDER BY v.position LIMIT v_room
-        ) AS g;
-        SET v_first = CONCAT_WS(', ', NULLIF(v_first, ''), v_part);
-        SET v_room = GREATEST(10 - v_families, 0);
-        SELECT GROUP_CONCAT(JSON_QUOTE(g.row_key) ORDER BY g.position SEPARATOR ', ')
-        INTO v_part
-        FROM (
-            SELECT v.position, v.row_key FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NULL ORDER BY v.position LIMIT v_room
-        ) AS g;
-        SET v_samples = CONCAT_WS(', ', NULLIF(v_samples, ''), v_part);
-        SELECT COUNT(v.position), MIN(v.due) INTO v_found, v_time FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NULL;
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_found;
-        SET v_here = v_here + v_found;
-        SET v_since = LEAST(COALESCE(v_since, v_time), COALESCE(v_time, v_since));
-        SET v_eldest = LEAST(COALESCE(v_eldest, v_time), COALESCE(v_time, v_eldest));
-    END LOOP batches;
-    SET v_samples = CONCAT('[', v_samples, ']');
-    SET v_oldest = COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_eldest, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"'), 'null');
-
-    SET v_rows_1 = v_families;
-    SET v_rows = CONCAT('[', v_rows_1, ']');
-    SET v_sum = v_families;
-    SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM windrow_airflow_3.work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_airflow_3.run_rule AS r
-        WHERE r.rule = 'revoked_token'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.last_error IS NOT NULL;
-    CALL windrow_airflow_3.revoked_token_close();
-
-    SET o_document = CONCAT(
-        '{"rule": ', JSON_QUOTE('revoked_token'),
-        ', "root": ', JSON_QUOTE('revoked_token'),
-        ', "families": ', v_families,
-        ', "rows": ', v_sum,
-        ', "tables": {',
-        JSON_QUOTE('revoked_token'), ': ', v_rows_1,
-        '}, "oldest_end_time": ', v_oldest,
-        ', "sample_roots": ', v_samples,
-        ', "skipped_families": ', v_skips,
-        ', "skipped": ', v_skipped,
-        ', "skipped_samples": ', v_skip_keys,
-        ', "passes": [', v_passes, ']',
-        ', "run_families": ', v_limit,
-        ', "limited": ', IF(v_more, 'true', 'false'),
-        ', "batches": ', v_batches,
-        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'),
-        '}'
-    );
+    DECLARE v_rows bigint;
+    DELETE t
+    FROM windrow_airflow_3.work_gone AS g
+    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
+    STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1;
+    SET v_rows = ROW_COUNT();
+    CALL windrow_airflow_3.single_gone('revoked_token', v_rows);
+    SET o_rows = CONCAT('[', v_rows, ']');
 END$$
 DELIMITER ;
 
@@ -932,46 +204,7 @@ BEGIN
     ) AS n;
 END$$
 DELIMITER ;
-
--- revoked_token_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body a614eac5518b]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'revoked_token' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-            FROM (
-                (
-                    SELECT t.`exp` AS due
-                    FROM `airflow`.`revoked_token` AS t
-                    WHERE t.`exp` < NOW(6)
-                    ORDER BY t.`exp`
-                    LIMIT p_limit
-                )
-            ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_revoked_token.sql', '[
-    "revoked_token_batch", "revoked_token_close", "revoked_token_due", "revoked_token_finish", "revoked_token_judge",
-    "revoked_token_lock", "revoked_token_next", "revoked_token_open", "revoked_token_outlook",
-    "revoked_token_preview", "revoked_token_purge", "revoked_token_row", "revoked_token_step",
-    "revoked_token_target", "revoked_token_work"
+    "revoked_token_delete", "revoked_token_due", "revoked_token_named", "revoked_token_row", "revoked_token_search",
+    "revoked_token_types", "revoked_token_verdict"
 ]');

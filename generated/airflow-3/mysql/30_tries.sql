@@ -8,149 +8,47 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- tries_open: the work tables that live as long as a run, or a preview.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_open;
+-- tries_types: the types of task_instance_history. The kernel makes other work tables like these.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_open()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a preview skipped, what it or a dry run would delete, what killed runs left. [body 91a056cd517b]'
+COMMENT 'Makes work tables with the types and collations of task_instance_history: work_type for rows to look at, work_named for keys. [body 011e2ecf1a67]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_cursor, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend, windrow_airflow_3.work_taken;
-    -- The last row that was looked at, and the pass; no row before the first one. During a batch, its last row is the second.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
+    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type, windrow_airflow_3.work_named;
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+        position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
-        PRIMARY KEY (only_row)
-    ) ENGINE = InnoDB AS
-    SELECT t.`task_instance_id` AS k1, t.`dag_id` AS c1, t.`task_id` AS c2, t.`run_id` AS c3, t.`map_index` AS c4, t.`try_number` AS c5 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_airflow_3.unfinished AS u WHERE u.rule = 'tries';
-    -- The rows that a dry run or a preview would delete.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_taken (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`task_instance_id` AS id FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-END$$
-DELIMITER ;
-
--- tries_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Their columns have the types and collations of task_instance_history. [body 7f1c0e9ce9bc]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_verdict, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip, windrow_airflow_3.work_member;
-    -- The rows to judge, in the order of the search.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_row (
-        position bigint NOT NULL AUTO_INCREMENT,
+        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`task_instance_id` AS k1, t.`dag_id` AS c1, t.`task_id` AS c2, t.`run_id` AS c3, t.`map_index` AS c4, t.`try_number` AS c5 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_held (
+    CREATE TEMPORARY TABLE windrow_airflow_3.work_named (
         PRIMARY KEY (k1)
     ) ENGINE = InnoDB AS
     SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-    -- Those that this session has locked, and those that go.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_locked (
-        position bigint NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What the first look at a row says, and the second one, under its lock: no reason, it goes.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_verdict (
-        look integer NOT NULL,
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        due datetime(6),
-        PRIMARY KEY (look, position)
-    ) ENGINE = InnoDB;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_gone (
-        position bigint NOT NULL,
-        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What stays, and why.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- The keys of those that go, for what belongs to them.
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_member (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`task_instance_id` AS id FROM `airflow`.`task_instance_history` AS t LIMIT 0;
 END$$
 DELIMITER ;
 
--- tries_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 503047a8f823]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_airflow_3.work_cursor, windrow_airflow_3.work_skipped, windrow_airflow_3.work_mend,
-        windrow_airflow_3.work_row, windrow_airflow_3.work_held, windrow_airflow_3.work_locked, windrow_airflow_3.work_gone, windrow_airflow_3.work_skip,
-        windrow_airflow_3.work_verdict, windrow_airflow_3.work_target,
-        windrow_airflow_3.work_taken, windrow_airflow_3.work_member;
-END$$
-DELIMITER ;
-
--- tries_target: a key that is given as a text, as a row of a work table, so that it is compared as what it is.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_target;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_target(IN p_key varchar(700))
-SQL SECURITY DEFINER
-COMMENT 'Makes work_target anew, with the key p_key in the types and collations of task_instance_history. [body 4f6caba1824d]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_target;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_target (
-        PRIMARY KEY (k1)
-    ) ENGINE = InnoDB AS
-    SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_target (k1)
-    VALUES (p_key);
-END$$
-DELIMITER ;
-
--- tries_next: the next rows of task_instance_history behind the cursor, at most p_rows of them, in the order of an index.
+-- tries_search: the next rows of task_instance_history behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 1, surplus: group by group, the newest row last.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_next;
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_search;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_next(
-    IN p_pass      integer,
-    IN p_rows      bigint,
-    IN p_as_of     datetime(6),
-    IN p_retention bigint
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_search(
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind work_cursor. Reads only; tries_judge decides. [body 8985d6c7a036]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body eb96fe6ecbeb]'
 BEGIN
     DECLARE v_under_way boolean;
-    SELECT COUNT(c.only_row) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1 AND c.pass = p_pass;
-    -- The only row of the cursor is a constant of the statement, so that the index is read from there on.
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (c1, c2, c3, c4, c5, k1)
-        SELECT t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
+        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
+        SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
         FROM windrow_airflow_3.work_cursor AS c
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t
-        WHERE c.only_row = 1
+        WHERE c.position = 1
           AND (t.`dag_id` > c.c1 OR (t.`dag_id` = c.c1 AND (t.`task_id` > c.c2 OR (t.`task_id` = c.c2 AND (t.`run_id` > c.c3 OR (t.`run_id` = c.c3 AND (t.`map_index` > c.c4 OR (t.`map_index` = c.c4 AND t.`try_number` > c.c5))))))))
           AND t.`dag_id` IS NOT NULL
           AND t.`task_id` IS NOT NULL
@@ -160,8 +58,8 @@ BEGIN
         ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
         LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO windrow_airflow_3.work_row (c1, c2, c3, c4, c5, k1)
-        SELECT t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
+        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
+        SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
         FROM `airflow`.`task_instance_history` AS t
         WHERE t.`dag_id` IS NOT NULL
           AND t.`task_id` IS NOT NULL
@@ -171,16 +69,20 @@ BEGIN
         ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
         LIMIT p_rows;
     END IF;
+    REPLACE INTO windrow_airflow_3.work_cursor (position, pass, row_key, k1, c1, c2, c3, c4, c5)
+    SELECT 2, r.pass, r.row_key, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
 DELIMITER ;
 
--- tries_judge: which of the rows in work_row go: all but the newest 3 of each group; the higher key decides between equals.
--- p_as_of is NULL for a purge of named rows, whose time does not matter.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_judge;
+-- tries_verdict: which of the rows in work_row are deleted: all but the newest 3 of each group; the higher key decides between equals.
+-- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_judge(IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_verdict(
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
+)
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict, as look p_look: which of the rows in work_row go (no reason), and which are due and stay, with the reasons. Locks nothing. [body a51245401069]'
+COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body ddf454ba0f10]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
     DECLARE v_above boolean DEFAULT EXISTS (
@@ -188,15 +90,22 @@ BEGIN
         WHERE h.rule IN ('dag_runs')
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
     );
+    IF p_look = 2 THEN
+        INSERT INTO windrow_airflow_3.work_locked (position)
+        SELECT r.position
+        FROM windrow_airflow_3.work_row AS r
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+        ORDER BY r.position
+        FOR UPDATE SKIP LOCKED;
+    END IF;
     INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
     SELECT h.`key`
     FROM windrow_airflow_3.hold AS h
     WHERE h.rule = 'tries'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (look, position, row_key, reason, due)
+    INSERT INTO windrow_airflow_3.work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
-        CAST(t.`task_instance_id` AS CHAR),
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
             WHEN v_above AND EXISTS (
@@ -230,11 +139,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_rows(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_taken, as a JSON list in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body d9fe26caf1ca]'
+COMMENT 'Counts the rows by table that belong to the ids in work_taken, as a JSON list in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body 3af1cf6fee7f]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
-    CALL windrow_airflow_3.tries_work();
     SET o_rows = '';
 
     -- hitl_detail_history: rows belong to task_instance_history.
@@ -258,16 +166,33 @@ BEGIN
 END$$
 DELIMITER ;
 
--- tries_below: deletes what belongs to the rows whose keys stand in work_member, children before parents, in the
--- caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_below;
+-- tries_named: the row that p_key names, locked.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_named;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_below(OUT o_rows longtext)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_named(IN p_key varchar(700))
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, what belongs to the rows in work_member, and leaves these to the caller: hitl_detail_history, task_instance_history. Answers the numbers by table, between commas. tries_batch and tries_purge call it. [body b41a192726bf]'
+COMMENT 'Fills work_row with the row that p_key names, and locks it. [body 24e9dc50a316]'
+BEGIN
+    -- As a row of a work table, the key is compared as what it is.
+    INSERT INTO windrow_airflow_3.work_target (k1)
+    VALUES (p_key);
+    INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, c1, c2, c3, c4, c5)
+    SELECT 0, CAST(t.`task_instance_id` AS CHAR), t.`task_instance_id`, t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
+    FROM windrow_airflow_3.work_target AS r
+    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+    FOR UPDATE;
+END$$
+DELIMITER ;
+
+-- tries_delete: deletes the rows in work_gone, and before them what belongs to them, children before parents.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone with what belongs to them. Answers the rows by table: hitl_detail_history, task_instance_history. [body bbf1be8394e8]'
 BEGIN
     DECLARE v_rows bigint;
-    DECLARE v_any  boolean;
+    DECLARE v_any boolean;
     SET o_rows = '';
     -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
     -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
@@ -285,725 +210,16 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
-    SET o_rows = CONCAT(o_rows, v_rows);
-END$$
-DELIMITER ;
+    SET o_rows = CONCAT(o_rows, v_rows, ', ');
 
--- tries_lock: locks those of the rows in work_row that go, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_lock;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_lock(IN p_pass integer, IN p_as_of datetime(6), IN p_retention bigint)
-SQL SECURITY DEFINER
-COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), those of the rows in work_row that go, each looked at again under its lock. Fills work_gone with them, and work_skip with the others that are due. tries_step calls it. [body 8228e47ec734]'
-BEGIN
-    -- A first look without locks, so that a row that stays is not touched; then those that seem to go are locked.
-    CALL windrow_airflow_3.tries_judge(1, p_pass, p_as_of, p_retention);
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT v.row_key, v.reason
-    FROM windrow_airflow_3.work_verdict AS v
-    WHERE v.look = 1
-      AND v.reason IS NOT NULL
-    ORDER BY v.position;
-    DELETE r
-    FROM windrow_airflow_3.work_row AS r
-    LEFT JOIN windrow_airflow_3.work_verdict AS v ON v.look = 1 AND v.position = r.position AND v.reason IS NULL
-    WHERE v.position IS NULL;
-    INSERT INTO windrow_airflow_3.work_locked (position)
-    SELECT r.position
-    FROM windrow_airflow_3.work_row AS r
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-    ORDER BY r.position
-    FOR UPDATE SKIP LOCKED;
-
-    -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
-    -- locked are left to it; those that it deleted are not worth a word.
-    CALL windrow_airflow_3.tries_judge(2, p_pass, p_as_of, p_retention);
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-    SELECT v.row_key, COALESCE(v.reason, 'LOCKED')
-    FROM windrow_airflow_3.work_verdict AS v
-    LEFT JOIN windrow_airflow_3.work_locked AS l ON l.position = v.position
-    WHERE v.look = 2
-      AND (v.reason IS NOT NULL OR l.position IS NULL)
-    ORDER BY v.position;
-    INSERT INTO windrow_airflow_3.work_gone (position, row_key)
-    SELECT v.position, v.row_key
-    FROM windrow_airflow_3.work_locked AS l
-    STRAIGHT_JOIN windrow_airflow_3.work_verdict AS v ON v.look = 2 AND v.position = l.position
-    WHERE v.reason IS NULL;
-    INSERT INTO windrow_airflow_3.work_member (id)
-    SELECT r.k1
+    -- task_instance_history: the rows themselves.
+    DELETE t
     FROM windrow_airflow_3.work_gone AS g
-    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position;
-END$$
-DELIMITER ;
-
--- tries_batch: one batch: the rows in work_gone, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_batch(
-    IN  p_run      bigint,
-    OUT o_families bigint,
-    OUT o_rows     longtext
-)
-SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows that tries_lock has locked: task_instance_history, with what belongs to them. tries_step calls it, and rolls back for a dry run. [body 97160fdc04c5]'
-BEGIN
-    DECLARE v_count   bigint;
-    DECLARE v_gone    bigint;
-    DECLARE v_message varchar(128);
-    SELECT COUNT(g.position) INTO v_count FROM windrow_airflow_3.work_gone AS g;
-    SET o_families = 0;
-    SET o_rows = '[0, 0]';
-    IF v_count > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
-        INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-        VALUES (p_run, 'tries', '[]');
-        -- What belongs to them goes with them, and before them.
-        CALL windrow_airflow_3.tries_below(o_rows);
-        DELETE t
-        FROM windrow_airflow_3.work_gone AS g
-        STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1;
-        SET v_gone = ROW_COUNT();
-        IF v_gone <> v_count THEN
-            SET v_message = LEFT(CONCAT(v_count - v_gone, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'task_instance_history'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
-        SET o_families = v_gone;
-        SET o_rows = CONCAT('[', o_rows, ', ', v_gone, ']');
-    END IF;
-END$$
-DELIMITER ;
-
--- tries_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to a single row, which is recorded and passed over.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_step;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_step(IN p_run bigint, OUT o_state varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body c24529907eed]'
-BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_retention bigint;
-    DECLARE v_take      bigint;
-    DECLARE v_pass      integer;
-    DECLARE v_position  bigint;
-    DECLARE v_key       longtext;
-    DECLARE v_found     longtext;
-    DECLARE v_rows      longtext;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET STACKED DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_airflow_3.tries_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_airflow_3.run AS r
-            CROSS JOIN windrow_airflow_3.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_airflow_3.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'tries'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_airflow_3.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_airflow_3.rule_paused('tries', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_airflow_3.setting_of('tries', 'batch_rows', v_batch);
-            CALL windrow_airflow_3.setting_of('tries', 'retries', v_retries);
-            CALL windrow_airflow_3.setting_of('tries', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_airflow_3.setting_of('tries', 'run_families', v_limit);
-            END IF;
-            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
-            IF v_take <= 0 THEN
-                SET o_state = 'run_families reached';
-                COMMIT;
-                LEAVE step;
-            END IF;
-
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                CALL windrow_airflow_3.take_tables();
-                SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
-            CALL windrow_airflow_3.look_again(p_run, false, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-
-            CALL windrow_airflow_3.seconds(v_text, v_retention);
-            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM windrow_airflow_3.work_cursor AS c WHERE c.only_row = 1;
-            search: LOOP
-                CALL windrow_airflow_3.tries_next(v_pass, v_take, v_as_of, v_retention);
-                SELECT COUNT(r.position), MAX(r.position) INTO v_last, v_position FROM windrow_airflow_3.work_row AS r;
-                IF v_last > 0 THEN
-                    LEAVE search;
-                END IF;
-                IF v_pass = 1 THEN
-                    COMMIT;
-                    SET o_state = 'nothing left';
-                    LEAVE step;
-                END IF;
-                SET v_pass = v_pass + 1;
-            END LOOP search;
-            -- Where the next batch begins, unless this one fails.
-            REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2, c3, c4, c5)
-            SELECT 2, v_pass, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-            SELECT CAST(r.k1 AS CHAR) INTO v_key FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-            CALL windrow_airflow_3.tries_lock(v_pass, v_as_of, v_retention);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            CALL windrow_airflow_3.tries_batch(p_run, v_families, v_rows);
-            IF v_dry_run THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            DELETE FROM windrow_airflow_3.work_cursor WHERE only_row = 1;
-            UPDATE windrow_airflow_3.work_cursor SET only_row = 1 WHERE only_row = 2;
-            IF v_dry_run THEN
-                INSERT INTO windrow_airflow_3.work_taken (id)
-                SELECT m.id FROM windrow_airflow_3.work_member AS m;
-            END IF;
-            CALL windrow_airflow_3.record_skips(p_run, 'tries');
-            IF v_families > 0 THEN
-                CALL windrow_airflow_3.record_pass(p_run, 'tries', 'surplus');
-            END IF;
-            CALL windrow_airflow_3.record_rows(p_run, 'tries', v_rows);
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.families = p.families + v_families,
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_key = LEFT(v_key, 255),
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'tries';
-            CALL windrow_airflow_3.look_again(p_run, true, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_airflow_3.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-            DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'tries';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'tries';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_airflow_3.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'tries';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        -- The cursor is where it was: it is led past this row, if that is still the next one.
-        CALL windrow_airflow_3.tries_work();
-        CALL windrow_airflow_3.tries_next(v_pass, 1, v_as_of, v_retention);
-        SELECT MAX(CAST(r.k1 AS CHAR)) INTO v_found FROM windrow_airflow_3.work_row AS r;
-        IF NOT v_found <=> v_key THEN
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2, c3, c4, c5)
-        SELECT 1, v_pass, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r;
-        INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'tries', LEFT(v_key, 700), v_errno, v_sqlstate, v_message);
-        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL windrow_airflow_3.record_skips(p_run, 'tries');
-        UPDATE windrow_airflow_3.run_rule AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(v_present * 2, v_batch),
-            p.halving = false,
-            p.cursor_key = LEFT(v_key, 255),
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'tries';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
-END$$
-DELIMITER ;
-
--- tries_finish: what is to be said of a rule when a run is through with it.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_finish;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_finish(IN p_run bigint, IN p_reason varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'Forgets what killed runs left half done once all is looked at, and counts once more what a dry run would delete. [body 2ca28307c9e3]'
-BEGIN
-    DECLARE v_dry_run boolean;
-    DECLARE v_rows    longtext;
-    SELECT r.dry_run INTO v_dry_run
-    FROM windrow_airflow_3.run AS r
-    WHERE r.run_id = p_run;
-    IF p_reason = 'nothing left' THEN
-        -- The rows that killed runs left were looked at once more.
-        IF NOT v_dry_run THEN
-            DELETE u
-            FROM windrow_airflow_3.work_mend AS d
-            STRAIGHT_JOIN windrow_airflow_3.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'tries';
-        END IF;
-    END IF;
-    IF v_dry_run THEN
-        -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
-        -- counted twice: count once more, over all members.
-        CALL windrow_airflow_3.tries_rows(v_rows);
-        UPDATE windrow_airflow_3.run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = 'tries';
-        UPDATE windrow_airflow_3.run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = 'tries';
-        CALL windrow_airflow_3.record_rows(p_run, 'tries', v_rows);
-    END IF;
-END$$
-DELIMITER ;
-
--- tries_purge: deletes one named row and commits. Answers NULL, or why it stays.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_purge;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_purge(IN p_run bigint, IN p_key varchar(700), OUT o_reason varchar(32))
-SQL SECURITY DEFINER
-COMMENT 'Deletes the named row of task_instance_history with what belongs to it if enough rows of its group are newer, however young it is, unless it is held, and commits. Answers NULL or the reason why it stays. [body 388b837e4648]'
-BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_wait     bigint;
-    DECLARE v_count    bigint;
-    DECLARE v_gone     bigint;
-    DECLARE v_rows     longtext;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    attempt: BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION
-        BEGIN
-            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-            -- back: work tables.
-            GET STACKED DIAGNOSTICS v_number = NUMBER;
-            REPEAT
-                GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                SET v_number = v_number - 1;
-            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                SET v_errno = 1317, v_sqlstate = '70100';
-            END IF;
-            -- A deadlock with another node of a cluster may show at COMMIT only.
-            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                SET v_errno = 1213, v_sqlstate = '40001';
-            END IF;
-            ROLLBACK;
-        END;
-        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-        -- to its binary log even when it is rolled back, with all that it deleted.
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL windrow_airflow_3.tries_work();
-        CALL windrow_airflow_3.tries_target(p_key);
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_airflow_3.rule_pause AS p WHERE p.rule = 'tries')
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM windrow_airflow_3.run AS r
-        CROSS JOIN windrow_airflow_3.control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL windrow_airflow_3.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_airflow_3.purge() opens one');
-        END IF;
-        IF v_paused THEN
-            COMMIT;
-            SET o_reason = 'PAUSED';
-            LEAVE attempt;
-        END IF;
-        CALL windrow_airflow_3.setting_of('tries', 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
-        CALL windrow_airflow_3.take_tables();
-        CALL windrow_airflow_3.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        SELECT l.only_row INTO v_own FROM windrow_airflow_3.latch AS l LOCK IN SHARE MODE;
-        INSERT INTO windrow_airflow_3.work_row (k1, c1, c2, c3, c4, c5)
-        SELECT t.`task_instance_id`, t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-        FROM windrow_airflow_3.work_target AS r
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-        FOR UPDATE;
-        CALL windrow_airflow_3.tries_judge(1, 0, NULL, NULL);
-        SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM windrow_airflow_3.work_verdict AS v;
-        IF v_count = 0 THEN
-            COMMIT;
-            SET o_reason = 'NOT_A_ROOT';
-            LEAVE attempt;
-        END IF;
-        IF o_reason IS NOT NULL THEN
-            INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-            VALUES (p_key, o_reason);
-            CALL windrow_airflow_3.record_skips(p_run, 'tries');
-            COMMIT;
-            LEAVE attempt;
-        END IF;
-        IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-            -- not do in a cluster.
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-        VALUES (p_run, 'tries', '[]');
-        INSERT INTO windrow_airflow_3.work_gone (position, row_key)
-        SELECT v.position, v.row_key FROM windrow_airflow_3.work_verdict AS v;
-        INSERT INTO windrow_airflow_3.work_member (id)
-        SELECT r.k1 FROM windrow_airflow_3.work_row AS r;
-        CALL windrow_airflow_3.tries_below(v_rows);
-        DELETE t
-        FROM windrow_airflow_3.work_gone AS g
-        STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1;
-        SET v_gone = ROW_COUNT();
-        IF v_gone <> v_count THEN
-            SET v_message = LEFT(CONCAT(v_count - v_gone, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'task_instance_history'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
-        IF v_dry_run THEN
-            ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        UPDATE windrow_airflow_3.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        CALL windrow_airflow_3.record_rows(p_run, 'tries', CONCAT('[', v_rows, ', 1]'));
-        UPDATE windrow_airflow_3.run_rule AS p
-        SET p.families = p.families + 1,
-            p.batches = p.batches + 1,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'tries';
-        CALL windrow_airflow_3.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_airflow_3.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        DELETE FROM windrow_airflow_3.unfinished WHERE run_id = p_run AND rule = 'tries';
-        COMMIT;
-    END attempt;
-    IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO windrow_airflow_3.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, 'tries', p_key, v_errno, v_sqlstate, v_message);
-        END IF;
-        INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
-        CALL windrow_airflow_3.record_skips(p_run, 'tries');
-        COMMIT;
-    END IF;
-END$$
-DELIMITER ;
-
--- tries_preview: the batches of a run, judged but not locked and not deleted.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_preview;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
-SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it. [body 88cd9b9c624f]'
-BEGIN
-    DECLARE v_retention bigint;
-    DECLARE v_batch     bigint;
-    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
-    DECLARE v_pass      integer DEFAULT 1;
-    DECLARE v_found     bigint;
-    DECLARE v_position  bigint;
-    DECLARE v_time      datetime(6);
-    DECLARE v_room      bigint;
-    DECLARE v_part      longtext;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_batches   bigint DEFAULT 0;
-    DECLARE v_eldest    datetime(6);
-    DECLARE v_oldest    varchar(64);
-    DECLARE v_samples   longtext DEFAULT '';
-    DECLARE v_passes    longtext DEFAULT '';
-    -- Of the pass under way: its rows, the oldest of them, its first keys.
-    DECLARE v_here      bigint DEFAULT 0;
-    DECLARE v_since     datetime(6);
-    DECLARE v_first     longtext DEFAULT '';
-    DECLARE v_rows      longtext;
-    DECLARE v_rows_1 bigint;
-    DECLARE v_rows_2 bigint;
-    DECLARE v_sum       bigint;
-    DECLARE v_skipped   longtext;
-    DECLARE v_skip_keys longtext;
-    DECLARE v_skips     bigint;
-    DECLARE v_more      boolean DEFAULT false;
-    DECLARE v_speed     decimal(30, 6);
-    DECLARE v_dry_run   varchar(5) DEFAULT 'true';
-    DECLARE v_duration  bigint;
-    DECLARE v_artifact_failures bigint;
-    CALL windrow_airflow_3.seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
-    CALL windrow_airflow_3.setting_of('tries', 'batch_rows', v_batch);
-    IF v_limit IS NULL THEN
-        CALL windrow_airflow_3.setting_of('tries', 'run_families', v_limit);
-    END IF;
-    CALL windrow_airflow_3.tries_open();
-    batches: LOOP
-        CALL windrow_airflow_3.tries_work();
-        CALL windrow_airflow_3.tries_next(v_pass, GREATEST(LEAST(v_batch, v_limit - v_families), 1), p_as_of, v_retention);
-        SELECT COUNT(r.position), MAX(r.position) INTO v_found, v_position FROM windrow_airflow_3.work_row AS r;
-        SET v_more = v_found > 0 AND v_families >= v_limit;
-        IF v_found = 0 OR v_more THEN
-            SET v_passes = CONCAT(
-                v_passes, IF(v_passes = '', '', ', '),
-                '{"pass": ', JSON_QUOTE('surplus'),
-                ', "rows": ', v_here,
-                ', "oldest_end_time": ', COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_since, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"'), 'null'),
-                ', "sample_keys": [', v_first, ']}'
-            );
-            IF v_more OR v_pass = 1 THEN
-                LEAVE batches;
-            END IF;
-            SET v_pass = v_pass + 1;
-            SET v_here = 0;
-            SET v_since = NULL;
-            SET v_first = '';
-            ITERATE batches;
-        END IF;
-        REPLACE INTO windrow_airflow_3.work_cursor (only_row, pass, k1, c1, c2, c3, c4, c5)
-        SELECT 1, v_pass, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r WHERE r.position = v_position;
-        CALL windrow_airflow_3.tries_judge(1, v_pass, p_as_of, v_retention);
-        INSERT INTO windrow_airflow_3.work_skipped (skip_key, reason)
-        SELECT v.row_key, v.reason FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NOT NULL ORDER BY v.position;
-        -- The first ten keys of the pass, and of all.
-        SET v_room = GREATEST(10 - v_here, 0);
-        SELECT GROUP_CONCAT(JSON_QUOTE(g.row_key) ORDER BY g.position SEPARATOR ', ')
-        INTO v_part
-        FROM (
-            SELECT v.position, v.row_key FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NULL ORDER BY v.position LIMIT v_room
-        ) AS g;
-        SET v_first = CONCAT_WS(', ', NULLIF(v_first, ''), v_part);
-        SET v_room = GREATEST(10 - v_families, 0);
-        SELECT GROUP_CONCAT(JSON_QUOTE(g.row_key) ORDER BY g.position SEPARATOR ', ')
-        INTO v_part
-        FROM (
-            SELECT v.position, v.row_key FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NULL ORDER BY v.position LIMIT v_room
-        ) AS g;
-        SET v_samples = CONCAT_WS(', ', NULLIF(v_samples, ''), v_part);
-        SELECT COUNT(v.position), MIN(v.due) INTO v_found, v_time FROM windrow_airflow_3.work_verdict AS v WHERE v.reason IS NULL;
-        INSERT INTO windrow_airflow_3.work_taken (id)
-        SELECT r.k1
-        FROM windrow_airflow_3.work_verdict AS v
-        STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = v.position
-        WHERE v.reason IS NULL;
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_found;
-        SET v_here = v_here + v_found;
-        SET v_since = LEAST(COALESCE(v_since, v_time), COALESCE(v_time, v_since));
-        SET v_eldest = LEAST(COALESCE(v_eldest, v_time), COALESCE(v_time, v_eldest));
-    END LOOP batches;
-    SET v_samples = CONCAT('[', v_samples, ']');
-    SET v_oldest = COALESCE(CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_eldest, '%Y-%m-%dT%H:%i:%s.%f'))), '+00:00"'), 'null');
-
-    CALL windrow_airflow_3.tries_rows(v_rows);
-    SET v_rows_1 = JSON_VALUE(v_rows, '$[0]');
-    SET v_rows_2 = JSON_VALUE(v_rows, '$[1]');
-    SET v_sum = v_rows_1 + v_rows_2;
-    SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM windrow_airflow_3.work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_airflow_3.run_rule AS r
-        WHERE r.rule = 'tries'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT COUNT(*) INTO v_artifact_failures FROM windrow_airflow_3.artifact AS a WHERE a.last_error IS NOT NULL;
-    CALL windrow_airflow_3.tries_close();
-
-    SET o_document = CONCAT(
-        '{"rule": ', JSON_QUOTE('tries'),
-        ', "root": ', JSON_QUOTE('task_instance_history'),
-        ', "families": ', v_families,
-        ', "rows": ', v_sum,
-        ', "tables": {',
-        JSON_QUOTE('hitl_detail_history'), ': ', v_rows_1,
-        ', ', JSON_QUOTE('task_instance_history'), ': ', v_rows_2,
-        '}, "oldest_end_time": ', v_oldest,
-        ', "sample_roots": ', v_samples,
-        ', "skipped_families": ', v_skips,
-        ', "skipped": ', v_skipped,
-        ', "skipped_samples": ', v_skip_keys,
-        ', "passes": [', v_passes, ']',
-        ', "run_families": ', v_limit,
-        ', "limited": ', IF(v_more, 'true', 'false'),
-        ', "batches": ', v_batches,
-        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'),
-        '}'
-    );
+    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
+    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1;
+    SET v_rows = ROW_COUNT();
+    CALL windrow_airflow_3.single_gone('tries', v_rows);
+    SET o_rows = CONCAT('[', o_rows, v_rows, ']');
 END$$
 DELIMITER ;
 
@@ -1087,63 +303,6 @@ BEGIN
 END$$
 DELIMITER ;
 
--- tries_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 5f45d717fea2]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-            FROM (
-                SELECT
-                    NULL AS due,
-                    (
-                        t.`try_number` < (
-                            SELECT n.`try_number`
-                            FROM `airflow`.`task_instance_history` AS n
-                            WHERE n.`dag_id` = t.`dag_id`
-                              AND n.`task_id` = t.`task_id`
-                              AND n.`run_id` = t.`run_id`
-                              AND n.`map_index` = t.`map_index`
-                              AND n.`try_number` IS NOT NULL
-                            ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
-                            LIMIT 1 OFFSET 2
-                        )
-                    ) IS TRUE AS goes
-                FROM (
-                    SELECT t.`task_instance_id` AS k1
-                    FROM `airflow`.`task_instance_history` AS t
-                    WHERE t.`dag_id` IS NOT NULL
-                      AND t.`task_id` IS NOT NULL
-                      AND t.`run_id` IS NOT NULL
-                      AND t.`map_index` IS NOT NULL
-                      AND t.`try_number` IS NOT NULL
-                    ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-                    LIMIT p_limit
-                ) AS r
-                STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-            ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
 -- tries_checks: rows that have no place among their group, for verify().
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_checks;
 DELIMITER $$
@@ -1158,7 +317,6 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_tries.sql', '[
-    "tries_batch", "tries_below", "tries_checks", "tries_close", "tries_due", "tries_finish", "tries_judge",
-    "tries_lock", "tries_next", "tries_open", "tries_outlook", "tries_preview", "tries_purge", "tries_row",
-    "tries_rows", "tries_step", "tries_target", "tries_work"
+    "tries_checks", "tries_delete", "tries_due", "tries_named", "tries_row", "tries_rows", "tries_search",
+    "tries_types", "tries_verdict"
 ]');

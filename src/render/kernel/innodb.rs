@@ -101,3 +101,11 @@ pub(super) const END_TIME: &[KernelFile] = &[KernelFile {
     text: text!("innodb/strategies/end_time.sql"),
     prologue: Prologue::Owner,
 }];
+
+/// What rules of single rows need.
+pub(super) const SINGLE: &[KernelFile] = &[KernelFile {
+    name: "39_single.sql",
+    purpose: "rules of single rows: expiry, orphan, keep-last",
+    text: text!("innodb/strategies/single.sql"),
+    prologue: Prologue::Owner,
+}];

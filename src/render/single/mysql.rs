@@ -32,12 +32,10 @@ pub(super) struct MysqlView {
     /// The columns of the key in the text of a hold `h`, and in `p_key`.
     values_of_hold: String,
     values_of_text: String,
-    /// The key of row `r` as a text.
-    key_text_of_r: String,
-    /// Whether the time that the documents show is an instant.
-    oldest_is_zoned: bool,
-    /// The present instant as that column has it.
+    /// The present instant as the time that the documents show has it.
     oldest_now: String,
+    /// What the time of a retention must lie before, where `p_cutoff` is that instant.
+    cutoff: String,
 }
 
 pub(super) fn view(
@@ -81,7 +79,6 @@ pub(super) fn view(
             .collect();
         parts.join(between)
     };
-    let key_of_r = of_keys(&|_, key| format!("r.{}", key.name), ", ");
     let shown = oldest(rule, single);
     MysqlView {
         read: taken.join(", "),
@@ -97,12 +94,10 @@ pub(super) fn view(
         holds_r: of_keys(&|_, key| format!("h.{0} = r.{0}", key.name), " AND "),
         values_of_hold: of_keys(&|index, _| part("h.`key`", index, composite), ", "),
         values_of_text: of_keys(&|index, _| part("p_key", index, composite), ", "),
-        key_text_of_r: match composite {
-            true => format!("CAST(JSON_ARRAY({key_of_r}) AS CHAR)"),
-            false => format!("CAST({key_of_r} AS CHAR)"),
-        },
-        oldest_is_zoned: shown == Kind::Timestamptz,
         oldest_now: now(graph, shown),
+        cutoff: single
+            .aged()
+            .map_or(String::new(), |time| local(graph, time.kind, "p_cutoff")),
     }
 }
 

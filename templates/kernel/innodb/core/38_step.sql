@@ -1,4 +1,4 @@
--- What the previews of rules share.
+-- What the steps, previews and purges of rules share.
 
 -- preview_of: what the preview of a rule answers. The spec may ask for more fields, under names of its own.
 --# create procedure preview_of
@@ -81,14 +81,327 @@ BEGIN
     WHERE k.rule = p_rule;
 END;
 
+-- begin_step: whether a run goes on: everything that may end it is looked at before every batch.
+--# create procedure begin_step
+CREATE PROCEDURE begin_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Locks the progress of p_run with p_rule, in the caller''s transaction. Answers NULL, or what the step answers instead of a batch.'
+BEGIN
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_deadline datetime(6);
+    DECLARE v_workers  bigint;
+    DECLARE v_there    bigint;
+    SET o_state = NULL;
+    SELECT r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(), c.paused, s.workers
+    INTO v_deadline, v_own, v_paused, v_workers
+    FROM run AS r
+    CROSS JOIN control AS c
+    CROSS JOIN spec AS s
+    WHERE r.run_id = p_run;
+    SELECT p.families
+    INTO v_there
+    FROM run_rule AS p
+    WHERE p.run_id = p_run
+      AND p.rule = p_rule
+    FOR UPDATE;
+    IF NOT v_own THEN
+        SET o_state = 'the run was ended from outside';
+    ELSEIF v_paused THEN
+        SET o_state = 'paused';
+    ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
+        SET o_state = 'time budget spent';
+    ELSE
+        CALL window_state(p_run, o_state);
+    END IF;
+    IF o_state IS NULL THEN
+        CALL rule_paused(p_rule, o_state);
+    END IF;
+    IF o_state IS NULL AND v_workers > 1 THEN
+        -- A worker that is not at the rule may not do a batch of it; pace() lets it there.
+        SELECT COUNT(s.run_id) INTO v_there FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule;
+        IF v_there = 0 THEN
+            SET o_state = 'again';
+        END IF;
+    END IF;
+END;
+
+-- wait_for_locks: how long a batch waits.
+--# create procedure wait_for_locks
+CREATE PROCEDURE wait_for_locks(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Sets how long the session waits for locks, by the setting lock_timeout of p_rule.'
+BEGIN
+    DECLARE v_wait bigint;
+    CALL setting_of(p_rule, 'lock_timeout', v_wait);
+    -- The server counts in whole seconds. The second one is for tables that are being altered.
+    SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+    SET SESSION innodb_lock_wait_timeout = v_wait;
+    SET SESSION lock_wait_timeout = v_wait;
+END;
+
+-- recheck_catalog: a step ends where the catalog is not what the run began with, and says why. Its transaction is rolled back
+-- before anybody makes a work table: MariaDB would log what it did.
+--# create procedure recheck_catalog
+CREATE PROCEDURE recheck_catalog(IN p_run bigint, IN p_last boolean, OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Looks at the catalog again; p_last: before COMMIT. Answers NULL, or rolls back and answers what the step answers.'
+BEGIN
+    DECLARE v_changed boolean;
+    DECLARE v_message varchar(900);
+    SET o_state = NULL;
+    CALL look_again(p_run, p_last, v_changed);
+    IF v_changed THEN
+        ROLLBACK;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL judge_catalog(p_run, v_message);
+        COMMIT;
+        SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+    END IF;
+END;
+
+-- take_locks: the tables, and the latch of holds and policies. What the catalog says must be what the run began with.
+--# create procedure take_locks
+CREATE PROCEDURE take_locks(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Takes, in the caller''s transaction, the locks of a batch, but none of its rows. Answers NULL, or rolls back and answers the step''s state.'
+BEGIN
+    DECLARE v_latch boolean;
+    SET o_state = NULL;
+    CALL wait_for_locks(p_rule);
+    -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
+    -- look at everything again.
+    latch: BEGIN
+        DECLARE EXIT HANDLER FOR 1205
+        BEGIN
+            SET o_state = 'again';
+        END;
+        CALL take_tables();
+        SELECT l.only_row INTO v_latch FROM latch AS l LOCK IN SHARE MODE;
+    END latch;
+    IF o_state IS NULL THEN
+        CALL recheck_catalog(p_run, false, o_state);
+    ELSE
+        ROLLBACK;
+    END IF;
+END;
+
+-- fail_step: what the error of a batch means. A busy one is tried again, then halved.
+--# create procedure fail_step
+CREATE PROCEDURE fail_step(
+    IN  p_run      bigint,
+    IN  p_rule     varchar(64),
+    IN  p_errno    integer,
+    IN  p_sqlstate varchar(5),
+    IN  p_message  varchar(900),
+    IN  p_found    bigint,
+    IN  p_half     bigint,
+    OUT o_busy     boolean,
+    OUT o_state    varchar(1000)
+)
+SQL SECURITY DEFINER
+COMMENT 'After a batch of p_found was rolled back. Answers the step''s state, or NULL in an open transaction: the one of the batch is passed over.'
+step: BEGIN
+    DECLARE v_again   integer;
+    DECLARE v_retries bigint;
+    SET o_busy = p_errno IN (1205, 1213, 1020, 3101, 3572), o_state = NULL;
+    -- A statement that was cancelled ends the run; so do rights, resources, a read-only server: they are no fault of a family.
+    IF p_errno IN (1317, 1927, 1053) THEN
+        SET o_state = 'cancelled';
+        LEAVE step;
+    END IF;
+    IF NOT o_busy AND (
+        LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
+        OR p_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
+        OR p_found = 0
+    ) THEN
+        SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
+        LEAVE step;
+    END IF;
+
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+    CALL setting_of(p_rule, 'retries', v_retries);
+    SELECT p.retries_in_row INTO v_again FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
+    IF o_busy AND v_again < v_retries THEN
+        UPDATE run_rule AS p
+        SET p.retries = p.retries + 1,
+            p.retries_in_row = p.retries_in_row + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        COMMIT;
+        SET o_state = 'again';
+    ELSEIF p_found = 0 THEN
+        ROLLBACK;
+        SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
+    ELSEIF p_found > 1 THEN
+        UPDATE run_rule AS p
+        SET p.retries = p.retries + 1,
+            p.retries_in_row = 0,
+            p.batch_families = p_half,
+            p.halving = true,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        COMMIT;
+        SET o_state = 'again';
+    END IF;
+END step;
+
+-- begin_purge: what a purge of one family or row looks at first.
+--# create procedure begin_purge
+CREATE PROCEDURE begin_purge(IN p_run bigint, IN p_rule varchar(64), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Looks, in the caller''s transaction, whether a purge may go on, and takes its locks, but none of rows. Answers NULL, or PAUSED.'
+BEGIN
+    DECLARE v_own    boolean DEFAULT false;
+    DECLARE v_paused boolean;
+    SET o_reason = NULL;
+    SELECT
+        r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(),
+        c.paused OR EXISTS (SELECT 1 FROM rule_pause AS p WHERE p.rule = p_rule)
+    INTO v_own, v_paused
+    FROM run AS r
+    CROSS JOIN control AS c
+    WHERE r.run_id = p_run;
+    IF NOT v_own THEN
+        CALL not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL purge() opens one');
+    END IF;
+    IF v_paused THEN
+        SET o_reason = 'PAUSED';
+    ELSE
+        CALL wait_for_locks(p_rule);
+        CALL take_tables();
+        CALL same_catalog(p_run);
+        SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+    END IF;
+END;
+--# create procedure same_catalog
+CREATE PROCEDURE same_catalog(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'An error where the catalog is not what purge p_run began with.'
+BEGIN
+    DECLARE v_changed boolean;
+    CALL look_again(p_run, true, v_changed);
+    IF v_changed THEN
+        CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+    END IF;
+END;
+
+-- fail_purge: what an error of a purge means; it is recorded.
+--# create procedure fail_purge
+CREATE PROCEDURE fail_purge(
+    IN  p_run      bigint,
+    IN  p_rule     varchar(64),
+    IN  p_key      varchar(700),
+    IN  p_errno    integer,
+    IN  p_sqlstate varchar(5),
+    IN  p_message  varchar(900),
+    OUT o_reason   varchar(32)
+)
+SQL SECURITY DEFINER
+COMMENT 'Records and commits why p_key could not be deleted, and answers it. Its transaction has been rolled back.'
+BEGIN
+    IF p_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSE
+        SET o_reason = IF(p_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, p_rule, p_key, p_errno, p_sqlstate, p_message);
+        END IF;
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL record_skips(p_run, p_rule);
+        COMMIT;
+    END IF;
+END;
+
+-- cutoff_of: before this instant a row is old enough: the retention, never under the minimum, and the safety lag before an
+-- instant. A stored removal time holds the retention already. Where a fallback has a retention of nothing, there is none, and
+-- no option of a run turns it on.
+--# create procedure cutoff_of
+CREATE PROCEDURE cutoff_of(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Rows with a time before this are old enough at p_as_of, by p_retention in seconds or the spec; NULL where fallback_retention is 0.'
+BEGIN
+    DECLARE v_strategy  varchar(20);
+    DECLARE v_retention bigint;
+    DECLARE v_minimum   bigint;
+    DECLARE v_lag       bigint;
+    SELECT r.strategy, COALESCE(r.retention, 0), r.minimum, COALESCE(JSON_VALUE(r.document, '$.safety_lag'), 0)
+    INTO v_strategy, v_retention, v_minimum, v_lag
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    IF v_strategy = 'expiry' THEN
+        CALL setting_of(p_rule, 'fallback_retention', v_retention);
+        SET v_retention = NULLIF(v_retention, 0);
+    END IF;
+    SET v_retention = CASE
+        WHEN v_strategy = 'removal-time' THEN 0
+        WHEN v_retention IS NOT NULL THEN GREATEST(COALESCE(p_retention, v_retention), v_minimum)
+    END;
+    SET o_cutoff = p_as_of - INTERVAL (v_retention + v_lag) SECOND;
+END;
+
+-- preview_figures: what a preview skipped, by reason, and how fast the last runs were.
+--# create procedure preview_figures
+CREATE PROCEDURE preview_figures(
+    IN  p_rule     varchar(64),
+    OUT o_skips    bigint,
+    OUT o_skipped  longtext,
+    OUT o_keys     longtext,
+    OUT o_failures bigint,
+    OUT o_speed    decimal(30, 6)
+)
+SQL SECURITY DEFINER
+COMMENT 'What work_skipped has: its number, by reason, with the first ten keys; failed files; rows per second of the last runs that did some work.'
+BEGIN
+    SELECT
+        COALESCE(SUM(s.families), 0),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
+        CONCAT('{', COALESCE(GROUP_CONCAT(
+            CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '
+        ), ''), '}')
+    INTO o_skips, o_skipped, o_keys
+    FROM (
+        SELECT
+            k.reason,
+            COUNT(*) AS families,
+            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
+        FROM (
+            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
+            FROM work_skipped AS w
+        ) AS k
+        GROUP BY k.reason
+    ) AS s;
+    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
+    INTO o_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM run_rule AS r
+        WHERE r.rule = p_rule
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+    SELECT COUNT(*) INTO o_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
+END;
+
 -- kind_of: which text of the kernel serves a rule: that of its strategy, or none, where the rule has routines of its own.
 --# create procedure kind_of
 CREATE PROCEDURE kind_of(IN p_rule varchar(64), OUT o_kind varchar(20))
 SQL SECURITY DEFINER
-COMMENT 'Which text of the kernel serves p_rule: end-time, timed, or none.'
+COMMENT 'Which text of the kernel serves p_rule: end-time, timed, single, or none.'
 BEGIN
     SELECT CASE
         WHEN r.strategy = 'end-time' THEN 'end-time'
+        WHEN r.strategy IN ('expiry', 'orphan', 'keep-last') THEN 'single'
         WHEN JSON_CONTAINS(r.document, 'true', '$.plain') THEN 'timed'
         ELSE 'none'
     END
@@ -108,6 +421,8 @@ BEGIN
     CALL kind_of(p_rule, v_kind);
     IF v_kind = 'timed' THEN
         CALL timed_open(p_rule);
+    ELSEIF v_kind = 'single' THEN
+        CALL single_open(p_rule);
     ELSE
         CALL perform(p_rule, 'open', '');
     END IF;
@@ -123,6 +438,8 @@ BEGIN
         CALL end_time_step(p_run, p_rule, o_state);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_step(p_run, p_rule, o_state);
+    ELSEIF v_kind = 'single' THEN
+        CALL single_step(p_run, p_rule, o_state);
     ELSE
         SET @windrow_run = p_run;
         CALL perform(p_rule, 'step', '@windrow_run, @windrow_state');
@@ -140,6 +457,8 @@ BEGIN
         CALL end_time_finish(p_run, p_rule, p_state);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_finish(p_run, p_rule, p_state);
+    ELSEIF v_kind = 'single' THEN
+        CALL single_finish(p_run, p_rule, p_state);
     ELSE
         SET @windrow_run = p_run, @windrow_state = p_state;
         CALL perform(p_rule, 'finish', '@windrow_run, @windrow_state');
@@ -154,6 +473,8 @@ BEGIN
     CALL kind_of(p_rule, v_kind);
     IF v_kind = 'timed' THEN
         CALL timed_close();
+    ELSEIF v_kind = 'single' THEN
+        CALL single_close(p_rule);
     ELSE
         CALL perform(p_rule, 'close', '');
     END IF;
@@ -169,6 +490,8 @@ BEGIN
         CALL end_time_preview(p_rule, p_options, p_as_of, o_document);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_preview(p_rule, p_options, p_as_of, o_document);
+    ELSEIF v_kind = 'single' THEN
+        CALL single_preview(p_rule, p_options, p_as_of, o_document);
     ELSE
         SET @windrow_options = p_options, @windrow_as_of = p_as_of;
         CALL perform(p_rule, 'preview', '@windrow_options, @windrow_as_of, @windrow_document');
@@ -186,6 +509,8 @@ BEGIN
         CALL end_time_purge(p_run, p_rule, p_key, o_reason);
     ELSEIF v_kind = 'timed' THEN
         CALL timed_purge(p_run, p_rule, p_key, o_reason);
+    ELSEIF v_kind = 'single' THEN
+        CALL single_purge(p_run, p_rule, p_key, o_reason);
     ELSE
         SET @windrow_run = p_run, @windrow_key = p_key;
         CALL perform(p_rule, 'purge', '@windrow_run, @windrow_key, @windrow_reason');
@@ -226,6 +551,10 @@ BEGIN
     CALL kind_of(p_rule, v_kind);
     IF v_kind = 'timed' THEN
         CALL timed_outlook(p_rule, p_now, p_then, p_limit, p_parts, o_families, o_complete, o_list, o_soon);
+    ELSEIF v_kind = 'single' THEN
+        -- Single rows do not lie along a time.
+        CALL due_of(p_rule, p_limit, o_families, o_complete);
+        SET o_list = '', o_soon = NULL;
     ELSE
         SET @windrow_now = p_now, @windrow_then = p_then, @windrow_limit = p_limit, @windrow_parts = p_parts;
         CALL perform(

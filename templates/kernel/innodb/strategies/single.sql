@@ -1,0 +1,701 @@
+-- Rules of single rows: expiry, orphan, keep-last. The temporary tables of a session begin with work_. They are dropped and
+-- made anew instead of emptied: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary
+-- table once.
+-- Of the types of keys nothing is known here: the rule makes work_type, which is like the rows to look at, and work_named, which
+-- is like a key. It also goes from row to row: work_cursor has the last one that was looked at as row 1, and that of the batch
+-- under way as row 2.
+
+-- single_open: the work tables that live as long as a run, or a preview.
+--# create procedure single_open
+CREATE PROCEDURE single_open(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables that outlive a batch: the cursor, what is skipped, what a dry run deletes, what killed runs left.'
+BEGIN
+    DECLARE v_family boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
+    CALL perform(p_rule, 'types', '');
+    DROP TEMPORARY TABLE IF EXISTS work_cursor, work_skipped, work_mend, work_taken;
+    CREATE TEMPORARY TABLE work_cursor LIKE work_type;
+    CREATE TEMPORARY TABLE work_skipped (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What killed runs left half done.
+    CREATE TEMPORARY TABLE work_mend (
+        PRIMARY KEY (run_id)
+    ) ENGINE = InnoDB AS
+    SELECT u.run_id FROM unfinished AS u WHERE u.rule = p_rule;
+    IF v_family THEN
+        -- The rows that a dry run or a preview would delete.
+        CREATE TEMPORARY TABLE work_taken (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT k.k1 AS id FROM work_named AS k LIMIT 0;
+    END IF;
+END;
+
+-- single_work: the work tables of one batch, empty.
+--# create procedure single_work
+CREATE PROCEDURE single_work(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables of one batch anew, with the types of work_type and work_named.'
+BEGIN
+    DECLARE v_family boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
+    DROP TEMPORARY TABLE IF EXISTS work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
+    -- The rows to judge, in the order of the search.
+    CREATE TEMPORARY TABLE work_row LIKE work_type;
+    CREATE TEMPORARY TABLE work_held LIKE work_named;
+    -- Those that this session has locked.
+    CREATE TEMPORARY TABLE work_locked (
+        position bigint NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What the first look at a row says, and the second one, under its lock: no reason, it is deleted.
+    CREATE TEMPORARY TABLE work_verdict (
+        look integer NOT NULL,
+        position bigint NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        due datetime(6),
+        PRIMARY KEY (look, position)
+    ) ENGINE = InnoDB;
+    CREATE TEMPORARY TABLE work_gone (
+        position bigint NOT NULL,
+        row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    -- What stays, and why.
+    CREATE TEMPORARY TABLE work_skip (
+        position bigint NOT NULL AUTO_INCREMENT,
+        skip_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    IF v_family THEN
+        -- The keys of those that are deleted, for what belongs to them.
+        CREATE TEMPORARY TABLE work_member (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT k.k1 AS id FROM work_named AS k LIMIT 0;
+        CALL single_between(p_rule, true);
+    END IF;
+END;
+
+-- single_between: the keys of tables between the rows and what belongs to them, where a rule keeps them.
+--# create procedure single_between
+CREATE PROCEDURE single_between(IN p_rule varchar(64), IN p_anew boolean)
+SQL SECURITY DEFINER
+COMMENT 'Drops the work tables that the rule has for keys of tables in between; p_anew: and makes them anew, empty.'
+BEGIN
+    DECLARE v_any boolean;
+    SELECT COALESCE(JSON_CONTAINS(r.document, 'true', '$.collects'), false) INTO v_any FROM rule AS r WHERE r.rule = p_rule;
+    IF v_any THEN
+        SET @windrow_anew = p_anew;
+        CALL perform(p_rule, 'between', '@windrow_anew');
+    END IF;
+END;
+
+-- single_close: the work tables go.
+--# create procedure single_close
+CREATE PROCEDURE single_close(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Drops the work tables.'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS
+        work_type, work_named, work_cursor, work_skipped, work_mend, work_taken, work_target,
+        work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
+    CALL single_between(p_rule, false);
+END;
+
+-- single_search: the next rows behind the cursor.
+--# create procedure single_search
+CREATE PROCEDURE single_search(
+    IN  p_rule   varchar(64),
+    IN  p_pass   integer,
+    IN  p_rows   bigint,
+    IN  p_as_of  datetime(6),
+    IN  p_cutoff datetime(6),
+    OUT o_found  bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row with the next rows of a pass, at most p_rows, and row 2 of work_cursor with the last one. Answers how many.'
+BEGIN
+    SET @windrow_pass = p_pass, @windrow_limit = p_rows, @windrow_as_of = p_as_of, @windrow_cutoff = p_cutoff;
+    CALL perform(p_rule, 'search', '@windrow_pass, @windrow_limit, @windrow_as_of, @windrow_cutoff');
+    SELECT COUNT(r.position) INTO o_found FROM work_row AS r;
+END;
+
+-- single_moved: the cursor is where the batch has led it.
+--# create procedure single_moved
+CREATE PROCEDURE single_moved()
+SQL SECURITY DEFINER
+COMMENT 'Makes row 2 of work_cursor row 1: the next search begins behind it.'
+BEGIN
+    DELETE FROM work_cursor WHERE position = 1;
+    UPDATE work_cursor SET position = 1 WHERE position = 2;
+END;
+
+-- single_judge: which of the rows in work_row are deleted. p_as_of is NULL for a purge of named rows, whose time does not matter.
+--# create procedure single_judge
+CREATE PROCEDURE single_judge(
+    IN p_rule   varchar(64),
+    IN p_look   integer,
+    IN p_pass   integer,
+    IN p_as_of  datetime(6),
+    IN p_cutoff datetime(6)
+)
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_verdict, as look p_look, which rows are deleted (no reason), and which are due and stay. Look 2 locks them first.'
+BEGIN
+    SET @windrow_look = p_look, @windrow_pass = p_pass, @windrow_as_of = p_as_of, @windrow_cutoff = p_cutoff;
+    CALL perform(p_rule, 'verdict', '@windrow_look, @windrow_pass, @windrow_as_of, @windrow_cutoff');
+END;
+
+-- single_lock: locks those of the rows in work_row that are deleted, in the caller's transaction.
+--# create procedure single_lock
+CREATE PROCEDURE single_lock(IN p_rule varchar(64), IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Locks the rows that are deleted, and looks at each again. Fills work_gone with them, work_skip with the others that are due.'
+BEGIN
+    -- A first look without locks, so that a row that stays is not touched; then those that seem to be due are locked.
+    CALL single_judge(p_rule, 1, p_pass, p_as_of, p_cutoff);
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT r.row_key, v.reason
+    FROM work_verdict AS v
+    STRAIGHT_JOIN work_row AS r ON r.position = v.position
+    WHERE v.look = 1
+      AND v.reason IS NOT NULL
+    ORDER BY v.position;
+    DELETE r
+    FROM work_row AS r
+    LEFT JOIN work_verdict AS v ON v.look = 1 AND v.position = r.position AND v.reason IS NULL
+    WHERE v.position IS NULL;
+
+    -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
+    -- locked are left to it; those that it deleted are not worth a word.
+    CALL single_judge(p_rule, 2, p_pass, p_as_of, p_cutoff);
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT r.row_key, COALESCE(v.reason, 'LOCKED')
+    FROM work_verdict AS v
+    STRAIGHT_JOIN work_row AS r ON r.position = v.position
+    LEFT JOIN work_locked AS l ON l.position = v.position
+    WHERE v.look = 2
+      AND (v.reason IS NOT NULL OR l.position IS NULL)
+    ORDER BY v.position;
+    INSERT INTO work_gone (position, row_key)
+    SELECT r.position, r.row_key
+    FROM work_locked AS l
+    STRAIGHT_JOIN work_verdict AS v ON v.look = 2 AND v.position = l.position
+    STRAIGHT_JOIN work_row AS r ON r.position = l.position
+    WHERE v.reason IS NULL;
+END;
+
+-- single_batch: one batch: the rows in work_gone, in the caller's transaction.
+--# create procedure single_batch
+CREATE PROCEDURE single_batch(IN p_run bigint, IN p_rule varchar(64), OUT o_families bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes the rows in work_gone, which are locked, and what belongs to them. Answers how many, and rows by table: NULL for none.'
+BEGIN
+    DECLARE v_family boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
+    SET o_rows = NULL;
+    SELECT COUNT(g.position) INTO o_families FROM work_gone AS g;
+    IF o_families > 0 THEN
+        -- Taken out before COMMIT: should the session of a killed run commit what it began, it shows here.
+        INSERT INTO unfinished (run_id, rule, links)
+        VALUES (p_run, p_rule, '[]');
+        IF v_family THEN
+            INSERT INTO work_member (id)
+            SELECT r.k1
+            FROM work_gone AS g
+            STRAIGHT_JOIN work_row AS r ON r.position = g.position;
+        END IF;
+        SET @windrow_run = p_run;
+        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_rows');
+        SET o_rows = @windrow_rows;
+    END IF;
+END;
+
+-- single_gone: whether a rule deleted what it was told to. A trigger or a cascade can keep or take rows without a word.
+--# create procedure single_gone
+CREATE PROCEDURE single_gone(IN p_rule varchar(64), IN p_rows bigint)
+SQL SECURITY DEFINER
+COMMENT 'An error where p_rows are not as many rows as work_gone has. The verb delete of a rule calls it.'
+BEGIN
+    DECLARE v_count   bigint;
+    DECLARE v_message varchar(128);
+    SELECT COUNT(g.position) INTO v_count FROM work_gone AS g;
+    IF p_rows <> v_count THEN
+        SELECT LEFT(CONCAT(
+            v_count - p_rows, ' of ', v_count, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', r.root
+        ), 128)
+        INTO v_message
+        FROM rule AS r
+        WHERE r.rule = p_rule;
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
+    END IF;
+END;
+
+-- single_step: one batch of a run with its progress in the ledger, in one transaction.
+-- A batch that fails is rolled back and tried again, then halved down to a single row, which is recorded and passed over.
+--# create procedure single_step
+CREATE PROCEDURE single_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it.'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_cutoff    datetime(6);
+    DECLARE v_text      varchar(255);
+    DECLARE v_retention bigint;
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_document  longtext;
+    DECLARE v_batch     bigint;
+    DECLARE v_take      bigint;
+    DECLARE v_pass      integer;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_key       longtext;
+    DECLARE v_found     longtext;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_rows      longtext;
+    DECLARE v_busy      boolean;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    SET o_state = NULL;
+
+    step: BEGIN
+        attempt: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not
+                -- roll back: work tables.
+                GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
+                        v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                    SET v_errno = 1317, v_sqlstate = '70100';
+                END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
+                ROLLBACK;
+            END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL single_work(p_rule);
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL begin_step(p_run, p_rule, o_state);
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            SELECT
+                r.dry_run, r.as_of, JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'),
+                p.families, p.batch_families, p.halving, k.document
+            INTO v_dry_run, v_as_of, v_text, v_limit, v_done, v_present, v_halving, v_document
+            FROM run AS r
+            JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = p_rule
+            JOIN rule AS k ON k.rule = p.rule
+            WHERE r.run_id = p_run;
+            CALL setting_of(p_rule, 'batch_rows', v_batch);
+            IF v_limit IS NULL THEN
+                CALL setting_of(p_rule, 'run_families', v_limit);
+            END IF;
+            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
+            IF v_take <= 0 THEN
+                SET o_state = 'run_families reached';
+                COMMIT;
+                LEAVE step;
+            END IF;
+            CALL take_locks(p_run, p_rule, o_state);
+            IF o_state IS NOT NULL THEN
+                LEAVE step;
+            END IF;
+
+            CALL seconds(v_text, v_retention);
+            CALL cutoff_of(p_rule, v_as_of, v_retention, v_cutoff);
+            SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
+            search: LOOP
+                CALL single_search(p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last);
+                IF v_last > 0 THEN
+                    LEAVE search;
+                END IF;
+                IF v_pass = JSON_LENGTH(v_document, '$.passes') THEN
+                    COMMIT;
+                    SET o_state = 'nothing left';
+                    LEAVE step;
+                END IF;
+                SET v_pass = v_pass + 1;
+            END LOOP search;
+            SELECT c.row_key INTO v_key FROM work_cursor AS c WHERE c.position = 2;
+            CALL single_lock(p_rule, v_pass, v_as_of, v_cutoff);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL single_batch(p_run, p_rule, v_families, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            CALL single_moved();
+            IF v_dry_run AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
+                INSERT INTO work_taken (id)
+                SELECT r.k1
+                FROM work_gone AS g
+                STRAIGHT_JOIN work_row AS r ON r.position = g.position;
+            END IF;
+            CALL record_skips(p_run, p_rule);
+            IF v_families > 0 THEN
+                CALL record_pass(p_run, p_rule, JSON_UNQUOTE(JSON_EXTRACT(v_document, CONCAT('$.passes[', v_pass - 1, ']'))));
+                CALL record_rows(p_run, p_rule, v_rows);
+            END IF;
+            UPDATE run_rule AS p
+            SET p.families = p.families + v_families,
+                p.batches = p.batches + 1,
+                p.retries_in_row = 0,
+                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
+                p.halving = v_halving AND v_last > 1,
+                p.cursor_key = LEFT(v_key, 255),
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            CALL recheck_catalog(p_run, true, o_state);
+            IF o_state IS NOT NULL THEN
+                LEAVE step;
+            END IF;
+            DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
+            COMMIT;
+            SET o_state = 'more';
+            LEAVE step;
+        END attempt;
+
+        CALL fail_step(p_run, p_rule, v_errno, v_sqlstate, v_message, v_last, v_last DIV 2, v_busy, o_state);
+        IF o_state IS NOT NULL THEN
+            LEAVE step;
+        END IF;
+        -- The cursor is where it was: it is led past this row, if that is still the next one.
+        CALL single_work(p_rule);
+        CALL single_search(p_rule, v_pass, 1, v_as_of, v_cutoff, v_last);
+        SELECT MAX(r.row_key) INTO v_found FROM work_row AS r;
+        IF NOT v_found <=> v_key THEN
+            COMMIT;
+            SET o_state = 'again';
+            LEAVE step;
+        END IF;
+        CALL single_moved();
+        INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+        VALUES (p_run, p_rule, LEFT(v_key, 700), v_errno, v_sqlstate, v_message);
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
+        CALL record_skips(p_run, p_rule);
+        UPDATE run_rule AS p
+        SET p.batches = p.batches + 1,
+            p.retries_in_row = 0,
+            p.batch_families = LEAST(v_present * 2, v_batch),
+            p.halving = false,
+            p.cursor_key = LEFT(v_key, 255),
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        COMMIT;
+        SET o_state = 'more';
+    END step;
+END;
+
+-- single_undated: rows that have neither an expiry nor the time of its fallback can never become due.
+--# create procedure single_undated
+CREATE PROCEDURE single_undated(IN p_rule varchar(64), IN p_as_of datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Makes the work tables anew, and writes to work_skip the rows without any time, as long as the fallback of the rule is on.'
+BEGIN
+    DECLARE v_cutoff datetime(6);
+    DECLARE v_counts boolean;
+    CALL single_work(p_rule);
+    CALL cutoff_of(p_rule, p_as_of, NULL, v_cutoff);
+    SELECT COALESCE(JSON_CONTAINS(r.document, 'true', '$.counts_undated'), false)
+    INTO v_counts
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    IF v_counts AND v_cutoff IS NOT NULL THEN
+        CALL perform(p_rule, 'undated', '');
+    END IF;
+END;
+
+-- single_finish: what is to be said of a rule when a run is through with it.
+--# create procedure single_finish
+CREATE PROCEDURE single_finish(IN p_run bigint, IN p_rule varchar(64), IN p_reason varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Counts rows without any time once all is looked at, forgets what killed runs left, counts again what a dry run would delete.'
+BEGIN
+    DECLARE v_as_of   datetime(6);
+    DECLARE v_dry_run boolean;
+    SELECT r.as_of, r.dry_run INTO v_as_of, v_dry_run FROM run AS r WHERE r.run_id = p_run;
+    IF p_reason = 'nothing left' THEN
+        CALL single_undated(p_rule, v_as_of);
+        CALL record_skips(p_run, p_rule);
+        -- The rows that killed runs left were looked at once more.
+        IF NOT v_dry_run THEN
+            DELETE u
+            FROM work_mend AS d
+            STRAIGHT_JOIN unfinished AS u ON u.run_id = d.run_id AND u.rule = p_rule;
+        END IF;
+    END IF;
+    IF v_dry_run AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
+        -- The batches of a dry run were rolled back one by one, so that a row that belongs to rows of two batches was counted
+        -- twice: count once more, over all.
+        CALL single_work(p_rule);
+        CALL perform(p_rule, 'rows', '@windrow_rows');
+        UPDATE run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = p_rule;
+        UPDATE run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = p_rule;
+        CALL record_rows(p_run, p_rule, @windrow_rows);
+    END IF;
+END;
+
+-- single_preview: the batches of a run, judged but not locked and not deleted.
+--# create procedure single_preview
+CREATE PROCEDURE single_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it.'
+BEGIN
+    DECLARE v_zoned     boolean;
+    DECLARE v_names     longtext;
+    DECLARE v_family    boolean DEFAULT (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule);
+    DECLARE v_retention bigint;
+    DECLARE v_cutoff    datetime(6);
+    DECLARE v_batch     bigint;
+    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_pass      integer DEFAULT 1;
+    DECLARE v_found     bigint;
+    DECLARE v_time      datetime(6);
+    DECLARE v_part      longtext;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_batches   bigint DEFAULT 0;
+    DECLARE v_eldest    datetime(6);
+    DECLARE v_oldest    varchar(64);
+    DECLARE v_samples   longtext DEFAULT '';
+    DECLARE v_passes    longtext DEFAULT '';
+    -- Of the pass under way: its rows, the oldest of them, its first keys.
+    DECLARE v_here      bigint DEFAULT 0;
+    DECLARE v_since     datetime(6);
+    DECLARE v_first     longtext DEFAULT '';
+    DECLARE v_rows      longtext;
+    DECLARE v_skipped   longtext;
+    DECLARE v_skip_keys longtext;
+    DECLARE v_skips     bigint;
+    DECLARE v_more      boolean DEFAULT false;
+    DECLARE v_speed     decimal(30, 6);
+    DECLARE v_failures  bigint;
+    SELECT JSON_VALUE(r.document, '$.zone') IS NULL, JSON_EXTRACT(r.document, '$.passes')
+    INTO v_zoned, v_names
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    CALL seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
+    CALL cutoff_of(p_rule, p_as_of, v_retention, v_cutoff);
+    CALL setting_of(p_rule, 'batch_rows', v_batch);
+    IF v_limit IS NULL THEN
+        CALL setting_of(p_rule, 'run_families', v_limit);
+    END IF;
+    CALL single_open(p_rule);
+    CALL single_undated(p_rule, p_as_of);
+    INSERT INTO work_skipped (skip_key, reason)
+    SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
+    batches: LOOP
+        CALL single_work(p_rule);
+        CALL single_search(p_rule, v_pass, GREATEST(LEAST(v_batch, v_limit - v_families), 1), p_as_of, v_cutoff, v_found);
+        SET v_more = v_found > 0 AND v_families >= v_limit;
+        IF v_found = 0 OR v_more THEN
+            CALL time_of_row(v_since, v_zoned, v_oldest);
+            SET v_passes = CONCAT(
+                v_passes, IF(v_passes = '', '', ', '),
+                '{"pass": ', JSON_EXTRACT(v_names, CONCAT('$[', v_pass - 1, ']')),
+                ', "rows": ', v_here,
+                ', "oldest_end_time": ', v_oldest,
+                ', "sample_keys": [', v_first, ']}'
+            );
+            IF v_more OR v_pass = JSON_LENGTH(v_names) THEN
+                LEAVE batches;
+            END IF;
+            SET v_pass = v_pass + 1, v_here = 0, v_since = NULL, v_first = '';
+            ITERATE batches;
+        END IF;
+        CALL single_moved();
+        CALL single_judge(p_rule, 1, v_pass, p_as_of, v_cutoff);
+        INSERT INTO work_skipped (skip_key, reason)
+        SELECT r.row_key, v.reason
+        FROM work_verdict AS v
+        STRAIGHT_JOIN work_row AS r ON r.position = v.position
+        WHERE v.reason IS NOT NULL
+        ORDER BY v.position;
+        -- The first ten keys of the pass, and of all.
+        CALL single_samples(GREATEST(10 - v_here, 0), v_part);
+        SET v_first = CONCAT_WS(', ', NULLIF(v_first, ''), v_part);
+        CALL single_samples(GREATEST(10 - v_families, 0), v_part);
+        SET v_samples = CONCAT_WS(', ', NULLIF(v_samples, ''), v_part);
+        SELECT COUNT(v.position), MIN(v.due) INTO v_found, v_time FROM work_verdict AS v WHERE v.reason IS NULL;
+        IF v_family THEN
+            INSERT INTO work_taken (id)
+            SELECT r.k1
+            FROM work_verdict AS v
+            STRAIGHT_JOIN work_row AS r ON r.position = v.position
+            WHERE v.reason IS NULL;
+        END IF;
+        SET v_batches = v_batches + 1, v_families = v_families + v_found, v_here = v_here + v_found,
+            v_since = LEAST(COALESCE(v_since, v_time), COALESCE(v_time, v_since)),
+            v_eldest = LEAST(COALESCE(v_eldest, v_time), COALESCE(v_time, v_eldest));
+    END LOOP batches;
+    CALL time_of_row(v_eldest, v_zoned, v_oldest);
+    SET v_rows = CONCAT('[', v_families, ']');
+    IF v_family THEN
+        CALL single_work(p_rule);
+        CALL perform(p_rule, 'rows', '@windrow_rows');
+        SET v_rows = @windrow_rows;
+    END IF;
+    CALL preview_figures(p_rule, v_skips, v_skipped, v_skip_keys, v_failures, v_speed);
+    CALL single_close(p_rule);
+    CALL preview_of(
+        p_rule, v_families, v_rows, v_oldest, CONCAT('[', v_samples, ']'), v_skips, v_skipped, v_skip_keys, v_passes, NULL, v_limit, v_more,
+        v_batches, v_failures, v_speed, o_document
+    );
+END;
+--# create procedure single_samples
+CREATE PROCEDURE single_samples(IN p_rows bigint, OUT o_keys longtext)
+SQL SECURITY DEFINER
+COMMENT 'The keys of the first p_rows rows that a preview would delete, between commas; NULL where there are none.'
+BEGIN
+    SELECT GROUP_CONCAT(JSON_QUOTE(g.row_key) ORDER BY g.position SEPARATOR ', ')
+    INTO o_keys
+    FROM (
+        SELECT v.position, r.row_key
+        FROM work_verdict AS v
+        STRAIGHT_JOIN work_row AS r ON r.position = v.position
+        WHERE v.reason IS NULL
+        ORDER BY v.position
+        LIMIT p_rows
+    ) AS g;
+END;
+--# create procedure time_of_row
+CREATE PROCEDURE time_of_row(IN p_time datetime(6), IN p_zoned boolean, OUT o_text varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'A time as PostgreSQL writes it, as a JSON text: null where there is none.'
+BEGIN
+    SET o_text = COALESCE(CONCAT(
+        '"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p_time, '%Y-%m-%dT%H:%i:%s.%f'))), IF(p_zoned, '+00:00"', '"')
+    ), 'null');
+END;
+
+-- single_purge: deletes one named row and commits. Answers NULL, or why it stays.
+--# create procedure single_purge
+CREATE PROCEDURE single_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named row with what belongs to it, whatever its time, and commits. Answers NULL, or the reason why it is kept.'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_count    bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
+            GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number
+                    v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
+            ROLLBACK;
+        END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL single_work(p_rule);
+        DROP TEMPORARY TABLE IF EXISTS work_target;
+        CREATE TEMPORARY TABLE work_target LIKE work_named;
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL begin_purge(p_run, p_rule, o_reason);
+        IF o_reason IS NOT NULL THEN
+            COMMIT;
+            LEAVE attempt;
+        END IF;
+        SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
+        SET @windrow_key = p_key;
+        CALL perform(p_rule, 'named', '@windrow_key');
+        CALL single_judge(p_rule, 1, 0, NULL, NULL);
+        SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM work_verdict AS v;
+        IF v_count = 0 THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        IF o_reason IS NOT NULL THEN
+            INSERT INTO work_skip (skip_key, reason)
+            VALUES (p_key, o_reason);
+            CALL record_skips(p_run, p_rule);
+            COMMIT;
+            LEAVE attempt;
+        END IF;
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        INSERT INTO work_gone (position, row_key)
+        SELECT r.position, r.row_key FROM work_row AS r;
+        CALL single_batch(p_run, p_rule, v_count, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        CALL record_rows(p_run, p_rule, v_rows);
+        UPDATE run_rule AS p
+        SET p.families = p.families + 1,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        CALL same_catalog(p_run);
+        DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
+        COMMIT;
+    END attempt;
+    IF v_errno IS NOT NULL THEN
+        CALL fail_purge(p_run, p_rule, p_key, v_errno, v_sqlstate, v_message, o_reason);
+    END IF;
+END;

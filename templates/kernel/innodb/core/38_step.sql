@@ -165,7 +165,7 @@ END;
 --# create procedure take_locks
 CREATE PROCEDURE take_locks(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Takes, in the caller''s transaction, the locks of a batch, but none of its rows. Answers NULL, or rolls back and answers the step''s state.'
+COMMENT 'Takes, in the caller''s transaction, the locks of a batch, but none of its rows. Answers NULL, or rolls back and answers a state.'
 BEGIN
     DECLARE v_latch boolean;
     SET o_state = NULL;
@@ -201,55 +201,52 @@ CREATE PROCEDURE fail_step(
     OUT o_state    varchar(1000)
 )
 SQL SECURITY DEFINER
-COMMENT 'After a batch of p_found was rolled back. Answers the step''s state, or NULL in an open transaction: the one of the batch is passed over.'
-step: BEGIN
+COMMENT 'After a batch of p_found was rolled back. Answers a state, or NULL in an open transaction: the one of the batch is passed over.'
+BEGIN
     DECLARE v_again   integer;
     DECLARE v_retries bigint;
     SET o_busy = p_errno IN (1205, 1213, 1020, 3101, 3572), o_state = NULL;
     -- A statement that was cancelled ends the run; so do rights, resources, a read-only server: they are no fault of a family.
     IF p_errno IN (1317, 1927, 1053) THEN
         SET o_state = 'cancelled';
-        LEAVE step;
-    END IF;
-    IF NOT o_busy AND (
+    ELSEIF NOT o_busy AND (
         LEFT(p_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
         OR p_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
         OR p_found = 0
     ) THEN
         SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
-        LEAVE step;
+    ELSE
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        CALL setting_of(p_rule, 'retries', v_retries);
+        SELECT p.retries_in_row INTO v_again FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
+        IF o_busy AND v_again < v_retries THEN
+            UPDATE run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = p.retries_in_row + 1,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            COMMIT;
+            SET o_state = 'again';
+        ELSEIF p_found = 0 THEN
+            ROLLBACK;
+            SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
+        ELSEIF p_found > 1 THEN
+            UPDATE run_rule AS p
+            SET p.retries = p.retries + 1,
+                p.retries_in_row = 0,
+                p.batch_families = p_half,
+                p.halving = true,
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            COMMIT;
+            SET o_state = 'again';
+        END IF;
     END IF;
-
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    START TRANSACTION;
-    UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-    CALL setting_of(p_rule, 'retries', v_retries);
-    SELECT p.retries_in_row INTO v_again FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule;
-    IF o_busy AND v_again < v_retries THEN
-        UPDATE run_rule AS p
-        SET p.retries = p.retries + 1,
-            p.retries_in_row = p.retries_in_row + 1,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = p_rule;
-        COMMIT;
-        SET o_state = 'again';
-    ELSEIF p_found = 0 THEN
-        ROLLBACK;
-        SET o_state = CONCAT('error ', p_errno, ' (', p_sqlstate, '): ', p_message);
-    ELSEIF p_found > 1 THEN
-        UPDATE run_rule AS p
-        SET p.retries = p.retries + 1,
-            p.retries_in_row = 0,
-            p.batch_families = p_half,
-            p.halving = true,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = p_rule;
-        COMMIT;
-        SET o_state = 'again';
-    END IF;
-END step;
+END;
 
 -- begin_purge: what a purge of one family or row looks at first.
 --# create procedure begin_purge
@@ -360,7 +357,7 @@ CREATE PROCEDURE preview_figures(
     OUT o_speed    decimal(30, 6)
 )
 SQL SECURITY DEFINER
-COMMENT 'What work_skipped has: its number, by reason, with the first ten keys; failed files; rows per second of the last runs that did some work.'
+COMMENT 'What work_skipped has, by reason, with the first ten keys; files that failed; rows per second of the last runs that did some work.'
 BEGIN
     SELECT
         COALESCE(SUM(s.families), 0),

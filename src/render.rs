@@ -6,12 +6,12 @@ use crate::bundle::{Bundle, File, Form};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 use crate::plan;
+use claims::Asked;
 use files::Press;
 use spec_view::spec_view;
 use sql::tidy;
 use templates::{Shown, Templates};
 
-pub use claims::claims;
 pub use indexes::{IndexStatement, index_name, index_statements};
 pub use names::{control_name, home, role_name, run_lock};
 pub use probes::probes;
@@ -25,14 +25,17 @@ mod cascade;
 mod claims;
 mod document;
 mod edges;
+mod explain;
 mod files;
 mod grants;
 mod held;
 mod indexes;
 mod jobs;
+mod json;
 mod keeps;
 mod kernel;
 mod last;
+mod left;
 pub mod monitoring;
 mod mysql_probes;
 mod names;
@@ -43,13 +46,17 @@ mod probes;
 mod registry;
 mod releases;
 mod restore;
+mod roots;
 mod rule_view;
+mod rules;
 mod settings;
 mod single;
 mod source;
 mod spec_view;
+mod spelling;
 mod sql;
 mod stamp;
+mod tables;
 mod templates;
 mod timed;
 mod unarchive;
@@ -100,6 +107,31 @@ fn made(graph: &Graph, dialect: Dialect, form: Form) -> Result<Bundle> {
         files,
         stand_ins: kernel::stand_ins(graph, dialect, &view.told),
     })
+}
+
+/// The queries for what somebody else has made under the names of an installation, which asks them first.
+///
+/// # Errors
+///
+/// Fails only where the template is broken.
+pub fn claims(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
+    let graph = &graph.named_for(dialect);
+    let plan = plan::make(graph);
+    if dialect == Dialect::Postgres {
+        // PostgreSQL shows its roles to everybody: one question has it all.
+        return Ok(vec![kernel::claims(&claims::who(
+            graph,
+            &plan,
+            Asked::Installing,
+        ))]);
+    }
+    let view = spec_view(graph, &plan, dialect);
+    let mut press = Press::new(graph, dialect, &view)?;
+    press.early()?;
+    [Asked::Installing, Asked::OfAccounts]
+        .iter()
+        .map(|asked| claims::query("claims.sql", dialect, &mut press.shown, *asked))
+        .collect()
 }
 
 #[cfg(test)]

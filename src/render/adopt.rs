@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::names::{escaped, home};
-use super::timed::Roots;
+use super::roots::Roots;
 use super::via;
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Member, Own, Rule, Stamp, TableId, Timed, Unit};

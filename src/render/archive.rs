@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::indexes::within_limit;
 use super::names::{control_name, escaped, home};
-use super::restore;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
 
@@ -105,7 +105,7 @@ pub(super) fn readable<'a>(
 pub(super) fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView {
     let name = &graph.table(id).name;
     let control = control_name(graph);
-    let [archive, entry] = restore::names(name, dialect);
+    let [archive, entry] = names(name, dialect);
     let within = |name: &str| format!("{control}.{}", dialect.ident(name));
     let table = dialect.qualified(home(graph, dialect), name);
     let rules: Vec<String> = graph
@@ -130,4 +130,9 @@ pub(super) fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView
         entry_within: escaped(dialect, &within(&entry)),
         rule_literals: rules.join(", "),
     }
+}
+
+/// The archive table of a table, and the view in front of it.
+pub(super) fn names(table: &str, dialect: Dialect) -> [String; 2] {
+    ["archive", "into_archive"].map(|prefix| within_limit(dialect, format!("{prefix}_{table}")))
 }

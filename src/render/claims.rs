@@ -2,14 +2,12 @@
 
 use anyhow::Result;
 
-use super::files::Press;
 use super::names::{control_name, role_name};
-use super::spec_view::spec_view;
 use super::templates::{Shown, Templates};
 use super::{archive, document, kernel, stamp};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
-use crate::plan::{self, Plan};
+use crate::plan::Plan;
 
 /// Who asks what belongs to others, and when.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,27 +18,6 @@ pub(super) enum Asked {
     Later,
     /// The program, of the accounts of MySQL and MariaDB, which not everybody may see.
     OfAccounts,
-}
-
-/// The queries that an installation asks first, in the session of whoever installs.
-///
-/// # Errors
-///
-/// Fails only where the template is broken.
-pub fn claims(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
-    let graph = &graph.named_for(dialect);
-    let plan = plan::make(graph);
-    if dialect == Dialect::Postgres {
-        // PostgreSQL shows its roles to everybody: one question has it all.
-        return Ok(vec![kernel::claims(&who(graph, &plan, Asked::Installing))]);
-    }
-    let view = spec_view(graph, &plan, dialect);
-    let mut press = Press::new(graph, dialect, &view)?;
-    press.early()?;
-    [Asked::Installing, Asked::OfAccounts]
-        .iter()
-        .map(|asked| query("claims.sql", dialect, &mut press.shown, *asked))
-        .collect()
 }
 
 /// The queries of `windrow diff`.
@@ -75,7 +52,7 @@ pub(super) fn query(
 }
 
 /// The names of an installation on PostgreSQL, as a query that answers one row: what view `installation` has inside of one.
-fn who(graph: &Graph, plan: &Plan, asked: Asked) -> String {
+pub(super) fn who(graph: &Graph, plan: &Plan, asked: Asked) -> String {
     let dialect = Dialect::Postgres;
     let control = control_name(graph);
     let list = |names: Vec<&str>| {

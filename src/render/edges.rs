@@ -1,10 +1,51 @@
 //! The views of the edges of a rule.
 
+use serde::Serialize;
+
 use super::names::{home, near, variable, work_table};
 use super::via;
-use super::views::{BetweenView, EdgeView};
+use super::via::ViaView;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
+
+/// A column and the variable with the keys that it is compared with: `keys` in the batch, `keys_of_rows` in the count.
+#[derive(Clone, Serialize)]
+pub(super) struct EdgeView {
+    pub(super) column: String,
+    pub(super) keys: String,
+    pub(super) keys_of_rows: String,
+    /// The variable for those keys of which there may be rows; empty where the keys are the members.
+    pub(super) near: String,
+    /// The type of the keys.
+    pub(super) key_type: &'static str,
+    /// Where the keys do not stand in the column: what stands between.
+    pub(super) via: Option<ViaView>,
+    /// The edges before it, for counting a row once.
+    pub(super) others: Vec<OtherView>,
+    /// The table between the members in `keys` and the column, where no work table holds its keys.
+    pub(super) between: Option<BetweenView>,
+    /// The value of the column that means that a row belongs to nothing; empty where every value names a row.
+    pub(super) none: String,
+    /// What keeps out such rows: ` AND …`, or empty.
+    pub(super) unless: String,
+}
+
+/// A table whose rows belong to the members and nothing else: its column with their keys, and its own key.
+#[derive(Clone, Serialize)]
+pub(super) struct BetweenView {
+    pub(super) table: String,
+    pub(super) column: String,
+    pub(super) key: String,
+}
+
+/// An edge before another of the same table: its column, and the work table with its keys.
+#[derive(Clone, Serialize)]
+pub(super) struct OtherView {
+    pub(super) column: String,
+    pub(super) keys: String,
+    pub(super) via: Option<ViaView>,
+    pub(super) none: String,
+}
 
 pub(super) fn edge_view(graph: &Graph, rule: &Rule, edge: &Edge, dialect: Dialect) -> EdgeView {
     let keys = if edge.parent == rule.root {

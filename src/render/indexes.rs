@@ -1,10 +1,43 @@
 //! The indexes that the statements need, as statements.
 
+use serde::Serialize;
+
 use super::names::{home, sha256};
-use super::views::IndexView;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 use crate::plan::{self, IndexNeed};
+
+#[derive(Serialize, Clone)]
+pub(super) struct IndexView {
+    pub(super) name: String,
+    /// The statements that make and drop it, as literals to be prepared; the first one as it is.
+    pub(super) statement: String,
+    #[serde(skip)]
+    pub(super) plain: String,
+    pub(super) undo: String,
+    pub(super) ident: String,
+    pub(super) literal: String,
+    pub(super) qualified: String,
+    pub(super) table: String,
+    pub(super) table_literal: String,
+    pub(super) columns: String,
+    /// The names of the columns as literals, and how many they are.
+    #[serde(skip)]
+    pub(super) leading: Vec<String>,
+    pub(super) places: Vec<String>,
+    pub(super) width: usize,
+    /// Whether a part of it is an expression.
+    pub(super) expression: bool,
+    pub(super) predicates: Vec<String>,
+    pub(super) why: String,
+}
+
+impl IndexView {
+    /// Its name, and the same with that of its schema, quoted.
+    pub(super) fn dropped(&self) -> (String, String) {
+        (self.name.clone(), self.qualified.clone())
+    }
+}
 
 pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> IndexView {
     let table = graph.table(index.table);

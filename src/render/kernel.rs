@@ -1,9 +1,9 @@
 //! The kernel: the text that every spec shares. It is plain SQL without a hole, and names no schema: each routine looks
 //! for unqualified names where it stands itself.
 
-use super::document::quoted;
-use super::names::sha256;
-use super::rule_view::by_end;
+use self::file::{KernelFile, Prologue, Text};
+use super::json::quoted;
+use super::rules::by_end;
 use super::{archive, sql, stamp, timed};
 use crate::bundle::File;
 use crate::dialect::Dialect;
@@ -12,7 +12,7 @@ use crate::graph::{Graph, Rule};
 /// A text below `templates/kernel/`, by its path there.
 macro_rules! text {
     ($path:literal) => {
-        $crate::render::kernel::Text {
+        $crate::render::kernel::file::Text {
             path: $path,
             sql: include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
@@ -23,49 +23,8 @@ macro_rules! text {
     };
 }
 
+mod file;
 mod innodb;
-
-/// A text of the kernel.
-#[derive(Clone, Copy)]
-struct Text {
-    /// Where it stands, below `templates/kernel/`.
-    path: &'static str,
-    sql: &'static str,
-}
-
-impl Text {
-    /// Its line in a lock, as `sha256sum` writes it.
-    fn locked(&self) -> String {
-        format!("{}  templates/kernel/{}\n", sha256(self.sql), self.path)
-    }
-}
-
-/// One file of the kernel.
-#[derive(Clone, Copy)]
-pub(super) struct KernelFile {
-    /// Its name among the generated files.
-    pub(super) name: &'static str,
-    /// What it is for.
-    pub(super) purpose: &'static str,
-    text: Text,
-    prologue: Prologue,
-}
-
-/// What stands in front of the text of a file: who applies it, and what that session is told.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Prologue {
-    /// The owner role, in the control schema.
-    Owner,
-    /// The same, for routines that COMMIT: they may have no search path of their own, so that their text names the schema,
-    /// which is called `windrow` in the kernel.
-    Commits,
-    /// Who installs: roles and schema may not be there yet. It is told the document of the spec, and becomes the owner.
-    Installer,
-    /// Who installs; it is told what the schedule starts.
-    Schedule,
-    /// Who uninstalls; it is told what goes. A line of the text stands for the statements that drop the indexes.
-    Undo,
-}
 
 /// Texts that several files have in them, where a line says `--+` and their name.
 const PARTS: &[(&str, Text)] = &[

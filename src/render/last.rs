@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::names::{escaped, home};
-use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Rule};
@@ -55,8 +54,8 @@ pub(super) fn name(graph: &Graph, rule: &Rule) -> Option<String> {
 }
 
 /// The search for the end of some roots, for EXPLAIN.
-pub(super) fn probe(graph: &Graph, rule: &Rule, view: &RuleView, keys: &str) -> Option<Probe> {
-    let (last, view) = (rule.last.as_ref()?, view.last.as_ref()?);
+pub(super) fn probe(graph: &Graph, rule: &Rule, view: &LastView, keys: &str) -> Option<Probe> {
+    let last = rule.last.as_ref()?;
     let (table, names, time) = (&view.table, &view.names, &view.time);
     Some(Probe {
         what: format!("rule {}: when a root ended", rule.name),

@@ -2,7 +2,6 @@
 
 use sha2::{Digest, Sha256};
 
-use super::sql::hex12;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, TableId};
 
@@ -26,6 +25,11 @@ pub fn run_lock(control: &str) -> String {
 pub(super) fn sha256(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The first twelve hex digits of the SHA-256 of a text.
+pub(super) fn hex12(text: &str) -> String {
+    sha256(text)[..12].to_owned()
 }
 
 /// The type of a key in a work table; empty where that takes over the type and the collation of a key that is no number.

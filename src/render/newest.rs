@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Condition, Graph, Kind, Newest, Rule};
@@ -152,8 +151,13 @@ fn listed<T>(columns: &[T], one: impl Fn(usize, &T) -> String) -> String {
 }
 
 /// The searches for the last root of each group that stays, for EXPLAIN.
-pub(super) fn probes(graph: &Graph, rule: &Rule, view: &RuleView, dialect: Dialect) -> Vec<Probe> {
-    let table = &view.table;
+pub(super) fn probes(
+    graph: &Graph,
+    rule: &Rule,
+    table: &str,
+    views: &[NewestView],
+    dialect: Dialect,
+) -> Vec<Probe> {
     let probe = |(newest, shown): (&Newest, &NewestView)| {
         let some = newest.per.iter().map(|column| {
             let ident = dialect.ident(&column.name);
@@ -181,5 +185,5 @@ pub(super) fn probes(graph: &Graph, rule: &Rule, view: &RuleView, dialect: Diale
             ),
         }
     };
-    rule.newest.iter().zip(&view.newest).map(probe).collect()
+    rule.newest.iter().zip(views).map(probe).collect()
 }

@@ -1,13 +1,13 @@
 //! The statements of the generated routines with literals in place of variables, for EXPLAIN.
 
+use super::explain::{deletions, keys};
 use super::names::home;
 use super::rule_view::rule_view;
-use super::views::RuleView;
-use super::{last, mysql_probes, newest, releases, single, timed, via};
+use super::{last, mysql_probes, newest, releases, single, timed};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind};
-use crate::plan::{self, Hop, Keep, Purge};
+use crate::plan::{self, Hop, Keep};
 
 /// The statements of the generated routines with literals in place of variables, for EXPLAIN.
 pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
@@ -20,15 +20,16 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
     for purge in &plan.purges {
         let rule = &graph.rules[purge.rule];
         let view = rule_view(graph, purge, dialect);
+        let root = view.root();
         if let Some(timed) = &view.timed {
-            probes.extend(timed::probes(graph, rule, &view, timed, dialect));
+            probes.extend(timed::probes(graph, rule, &root, timed, dialect));
             continue;
         }
         if let Some(single) = &view.single {
-            probes.extend(single::probes(graph, purge, &view, single, dialect));
+            probes.extend(single::probes(graph, purge, &root, single, dialect));
             continue;
         }
-        let root = &graph.table(rule.root).name;
+        let name = &graph.table(rule.root).name;
         let scope = match &rule.retention.per {
             Some(per) if rule.retention.listed() => {
                 let one = match per.kind {
@@ -42,7 +43,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         };
         probes.push(Probe {
             what: format!("rule {}: the next roots, oldest first", rule.name),
-            table: root.clone(),
+            table: name.clone(),
             sql: format!(
                 "SELECT i.{key} FROM {table} AS i WHERE {scope}{end} < '2000-01-01' AND ({end}, i.{key}) > ('-infinity', {first}) AND {eligible} ORDER BY {end}, i.{key} LIMIT 100",
                 end = view.ended,
@@ -51,13 +52,13 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         });
         probes.push(Probe {
             what: format!("rule {}: lock the members", rule.name),
-            table: root.clone(),
+            table: name.clone(),
             sql: format!("SELECT i.{key} FROM {table} AS i WHERE i.{key} = ANY ({ids}) ORDER BY i.{key} FOR UPDATE SKIP LOCKED", key = view.key, table = view.table, ids = keys(purge.id_kind)),
         });
         for column in &view.uppers {
             probes.push(Probe {
-                what: format!("rule {}: look in {root} by {column}", rule.name),
-                table: root.clone(),
+                what: format!("rule {}: look in {name} by {column}", rule.name),
+                table: name.clone(),
                 sql: format!(
                     "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
                     view.table,
@@ -65,9 +66,19 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                 ),
             });
         }
-        probes.extend(step_probes(graph, purge, &view));
-        probes.extend(newest::probes(graph, rule, &view, dialect));
-        probes.extend(last::probe(graph, rule, &view, &keys(purge.id_kind)));
+        probes.extend(deletions(graph, purge, &root));
+        probes.extend(newest::probes(
+            graph,
+            rule,
+            root.table,
+            &view.newest,
+            dialect,
+        ));
+        probes.extend(
+            view.last
+                .as_ref()
+                .and_then(|view| last::probe(graph, rule, view, &keys(purge.id_kind))),
+        );
         probes.extend(releases::probes(graph, purge, dialect, keys));
         for Hop { table, edge, .. } in purge.keeps.iter().filter_map(Keep::keeper) {
             let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
@@ -78,80 +89,6 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                     "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
                     dialect.qualified(home(graph, dialect), name),
                     keys(edge.parent_column.kind)
-                ),
-            });
-        }
-    }
-    probes
-}
-
-/// Whether a value is in an array of PostgreSQL, of which the server makes a hash: `= ANY (list)` in a generic plan compares
-/// it with one element after the other, which with 1,000 holds made a run thirty times as slow.
-pub(super) fn among(value: &str, list: &str) -> String {
-    format!("{value} IN (SELECT unnest({list}))")
-}
-
-/// Some keys as an array of PostgreSQL.
-pub(super) fn keys(kind: Kind) -> String {
-    match kind {
-        Kind::Uuid => "'{00000000-0000-0000-0000-000000000001}'::uuid[]".to_owned(),
-        Kind::Varchar => "'{a,b}'::text[]".to_owned(),
-        _ => format!("'{{1,2,3}}'::{}[]", Dialect::Postgres.kind(kind)),
-    }
-}
-
-/// The deletions of a purge on PostgreSQL; that of the root table only where it is by members.
-pub(super) fn step_probes(graph: &Graph, purge: &Purge, view: &RuleView) -> Vec<Probe> {
-    let (rule, dialect) = (&graph.rules[purge.rule], Dialect::Postgres);
-    let mut probes = Vec::new();
-    let steps = purge.steps.iter();
-    for step in steps.filter(|step| rule.single.is_none() || step.table != rule.root) {
-        let table = graph.table(step.table);
-        let name = dialect.qualified(home(graph, dialect), &table.name);
-        for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
-            let parent = graph.table(edge.parent);
-            probes.push(Probe {
-                what: format!(
-                    "rule {}: delete from {} by {}",
-                    rule.name,
-                    table.name,
-                    edge.columns()
-                ),
-                table: table.name.clone(),
-                sql: format!(
-                    "DELETE FROM {name} AS t USING {} AS p WHERE p.{} = ANY ({}) AND {}",
-                    dialect.qualified(home(graph, dialect), &parent.name),
-                    dialect.ident(&parent.key[0].name),
-                    keys(parent.key[0].kind),
-                    via::same(edge, dialect, "t", "p")
-                ),
-            });
-        }
-        let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
-            vec![(view.key.clone(), purge.id_kind)]
-        } else {
-            step.edges
-                .iter()
-                .filter(|edge| edge.names_key(graph))
-                .map(|edge| {
-                    (
-                        dialect.ident(&edge.column.name),
-                        if edge.parent == rule.root {
-                            purge.id_kind
-                        } else {
-                            edge.parent_column.kind
-                        },
-                    )
-                })
-                .collect()
-        };
-        for (column, kind) in columns {
-            probes.push(Probe {
-                what: format!("rule {}: delete from {} by {column}", rule.name, table.name),
-                table: table.name.clone(),
-                sql: format!(
-                    "DELETE FROM {name} AS t WHERE t.{column} = ANY ({})",
-                    keys(kind)
                 ),
             });
         }

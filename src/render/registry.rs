@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::document::written;
 use super::indexes::index_rows;
 use super::jobs::Job;
+use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
+use super::spelling::key;
 use super::{acting, archive, document, stamp};
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Kind};
+use crate::graph::Graph;
 use crate::plan::Plan;
 
 /// What stands in the registry about the whole of an installation.
@@ -99,26 +100,6 @@ fn is_not(said: &u8) -> bool {
     *said == 0
 }
 
-/// What a text must be to be a value of a key of some columns.
-pub(super) fn spelled_in_key(kind: Kind, columns: usize, dialect: Dialect) -> &'static str {
-    match kind {
-        // Where there is no type for them, applications write uuids with dashes or without.
-        Kind::Uuid if dialect == Dialect::Mysql && columns == 1 => "dashless",
-        kind => spelled(kind),
-    }
-}
-
-/// What the kernel calls a kind of values.
-pub(super) fn spelled(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Smallint => "smallint",
-        Kind::Integer => "int",
-        Kind::Bigint => "bigint",
-        Kind::Uuid => "uuid",
-        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "text",
-    }
-}
-
 /// What removal times can be set anew of rows that no rule takes, by the name that the ledger has for it.
 fn stamped(graph: &Graph, dialect: Dialect) -> BTreeMap<String, Stamped<'_>> {
     let named = stamp::named_of(graph).into_iter();
@@ -126,7 +107,7 @@ fn stamped(graph: &Graph, dialect: Dialect) -> BTreeMap<String, Stamped<'_>> {
         let table = graph.table(root);
         let stamped = Stamped {
             root: &table.name,
-            key: document::key(table, dialect),
+            key: key(table, dialect),
         };
         (name, stamped)
     });

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::edges::edge_view;
-use super::mysql_probes::some_keys;
+use super::edges::{EdgeView, edge_view};
+use super::explain::some_keys;
 use super::names::home;
 use super::via;
-use super::views::EdgeView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Kind, Table, TableId};

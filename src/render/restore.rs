@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::indexes::within_limit;
+use super::archive;
 use super::unarchive::{order, place};
 use crate::column::{Condition, Literal, Test};
 use crate::dialect::Dialect;
@@ -93,11 +93,6 @@ struct MemberDocument<'a> {
     own: Vec<ConditionDocument<'a>>,
 }
 
-/// The archive table of a table, and the view in front of it.
-pub(super) fn names(table: &str, dialect: Dialect) -> [String; 2] {
-    ["archive", "into_archive"].map(|prefix| within_limit(dialect, format!("{prefix}_{table}")))
-}
-
 /// The archives of a spec, in the order of its tables.
 pub(super) fn archives(graph: &Graph, dialect: Dialect) -> Vec<ArchiveDocument<'_>> {
     let order = order(graph);
@@ -105,7 +100,7 @@ pub(super) fn archives(graph: &Graph, dialect: Dialect) -> Vec<ArchiveDocument<'
     tables.sort();
     let document = |id: &TableId| {
         let table = &graph.table(*id).name;
-        let [archive, entry] = names(table, dialect);
+        let [archive, entry] = archive::names(table, dialect);
         ArchiveDocument {
             table,
             place: place(&order, *id),

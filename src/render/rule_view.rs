@@ -1,48 +1,20 @@
 //! The view of one rule.
 
-use super::edges::{between, edge_view, members};
+use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::names::{
     control_name, escaped, fixed_offset, home, id_type, least_key, local, near, typed, variable,
     work_table,
 };
-use super::views::{
-    ArtifactView, CollectView, EdgeView, FieldView, LinkView, OtherView, RuleView, StepView,
-    TwinView,
-};
+use super::rules::{batch_setting, by_end, nested, time_name};
+use super::views::{ArtifactView, CollectView, FieldView, LinkView, RuleView, StepView, TwinView};
 use super::{
-    archive, cascade, document, held, keeps, last, newest, releases, single, source, timed,
+    archive, cascade, document, held, keeps, last, left, newest, releases, single, source, timed,
 };
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Column, Document, Figure, Graph, Kind, Last, ReportField, Rule, Shared, TableId, Unit,
+    Artifact, Column, Document, Figure, Graph, Kind, Last, ReportField, Rule, Shared, TableId,
 };
 use crate::plan::{self, Purge, Step};
-
-/// Whether a rule names its rows by keys of several columns.
-pub(super) fn by_composite(graph: &Graph) -> bool {
-    let mut single = graph.rules.iter().filter(|rule| rule.single.is_some());
-    single.any(|rule| graph.table(rule.root).key.len() > 1)
-}
-
-/// Whether a rule goes by the end of families.
-pub(super) fn by_end(rule: &Rule) -> bool {
-    rule.timed.is_none() && rule.single.is_none()
-}
-
-/// The setting that says how much a batch of a rule takes at first.
-pub(super) fn batch_setting(rule: &Rule) -> &'static str {
-    if takes_families(rule) {
-        "batch_families"
-    } else {
-        "batch_rows"
-    }
-}
-
-/// Whether a batch of a rule takes whole families.
-pub(super) fn takes_families(rule: &Rule) -> bool {
-    let unit = rule.timed.as_ref().map(|timed| timed.unit);
-    by_end(rule) || unit == Some(Unit::Family)
-}
 
 pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
     let rule = &graph.rules[purge.rule];
@@ -196,7 +168,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
                     .map(|edge| edge_view(graph, rule, edge, dialect))
                     .collect(),
                 joined: between(graph, rule, *id, dialect).is_some(),
-                users: cascade::users(graph, purge, &steps, *id),
+                users: left::users(graph, purge, &steps, *id),
             }
         })
         .collect();
@@ -342,7 +314,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         },
         collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
-        cascading: cascade::parents(graph, purge, &steps, dialect),
+        cascading: left::parents(graph, purge, &steps, dialect),
         steps,
         keeps: keeps::keeps(graph, purge, dialect),
         meets,
@@ -367,22 +339,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         report_preview: report(Document::Preview),
         name: rule.name.clone(),
     }
-}
-
-/// What people call the time by which the rows of a rule become due.
-pub(super) fn time_name(graph: &Graph, rule: &Rule) -> String {
-    match (&rule.otherwise, last::name(graph, rule)) {
-        (_, Some(name)) => name,
-        (None, None) => rule.end_time.name.clone(),
-        (Some(other), None) => format!("{} or {}", rule.end_time.name, other.name),
-    }
-}
-
-/// Whether rows below another are roots, too: where every row is one, and where the rows say themselves what they are below.
-pub(super) fn nested(rule: &Rule) -> bool {
-    let mut links = rule.hierarchy.iter();
-    !rule.hierarchy.is_empty()
-        && (rule.candidates.is_empty() || links.all(|link| link.table == rule.root))
 }
 
 /// When row `i` of the root table ended.

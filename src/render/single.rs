@@ -7,14 +7,13 @@ use super::above::{self, AboveView};
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
 
 mod mysql;
+use super::explain::{Root, deletions};
 use super::names::{control_name, escaped, home, least_key, local};
-use super::probes::step_probes;
-use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::plan::Purge;
 
-/// What the template of a rule of single rows has beside [`RuleView`]. Conditions are about row `t` of the table.
+/// What the template of a rule of single rows has beside what it shares with others. Conditions are about row `t` of the table.
 #[derive(Serialize)]
 pub(super) struct SingleView {
     expiry: bool,
@@ -627,13 +626,13 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
 pub(super) fn probes(
     graph: &Graph,
     purge: &Purge,
-    view: &RuleView,
+    root: &Root,
     single: &SingleView,
     dialect: Dialect,
 ) -> Vec<Probe> {
     let rule = &graph.rules[purge.rule];
     if dialect != Dialect::Postgres {
-        return mysql::probes(graph, purge, view, single, dialect);
+        return mysql::probes(graph, purge, root, single, dialect);
     }
     let table = &graph.table(rule.root).name;
     let mut probes = Vec::new();
@@ -646,7 +645,7 @@ pub(super) fn probes(
     for pass in &single.passes {
         let mut sql = format!(
             "SELECT {} FROM {} AS t WHERE {} AND {}",
-            pass.columns, view.table, pass.reached, pass.passed
+            pass.columns, root.table, pass.reached, pass.passed
         );
         for predicate in &pass.predicates {
             sql += &format!(" AND {predicate}");
@@ -671,7 +670,7 @@ pub(super) fn probes(
         .collect();
     let mut sql = format!(
         "DELETE FROM {} AS t USING unnest({}) AS k({}) WHERE {}",
-        view.table,
+        root.table,
         keys.join(", "),
         single.names,
         single.matches
@@ -684,6 +683,6 @@ pub(super) fn probes(
         table: table.clone(),
         sql,
     });
-    probes.extend(step_probes(graph, purge, view));
+    probes.extend(deletions(graph, purge, root));
     probes
 }

@@ -1,20 +1,17 @@
 //! The view of a whole spec.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::archive::ArchiveView;
 use super::edges::none;
-use super::indexes::index_view;
+use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
 use super::names::{control_name, escaped, fixed_offset, home, role_name, run_lock};
-use super::rule_view::{by_composite, by_end, rule_view};
-use super::views::{
-    FileView, IndexView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView,
-};
-use super::{
-    archive, document, grants, keeps, kernel, orphan_guard, registry, releases, settings, single,
-    stamp,
-};
+use super::rule_view::rule_view;
+use super::rules::{by_composite, by_end};
+use super::tables::{counted, deleted, looked_into, referring, updates};
+use super::views::{FileView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView};
+use super::{archive, document, grants, kernel, orphan_guard, registry, settings, single, stamp};
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId, Window};
 use crate::plan::{self, Plan};
@@ -86,7 +83,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
     roots.sort_by_key(|(table, _)| *table);
     roots.dedup_by_key(|(table, _)| *table);
     let role = |suffix: &str| dialect.ident(&role_name(dialect, &control, suffix));
-    let stamped = stamp::views(graph, &rules, dialect);
+    let stamped = stamp::views(graph, dialect);
     let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
     let (mut auditor_routines, mut operator_routines): (Vec<String>, Vec<String>) =
         (owned(AUDITOR_PROCEDURES), owned(OPERATOR_PROCEDURES));
@@ -298,16 +295,6 @@ pub(super) fn several(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     }
 }
 
-/// The columns of a table that may be set, quoted, between commas.
-pub(super) fn updates(graph: &Graph, table: TableId, dialect: Dialect) -> String {
-    let nulls = releases::columns(graph.table(table), dialect);
-    let mut columns = stamp::columns(graph, table, dialect);
-    if !nulls.is_empty() {
-        columns.insert(0, nulls);
-    }
-    columns.join(", ")
-}
-
 /// Tables that say how long something is kept and from which no row goes.
 pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
     let mut names: Vec<&str> = graph
@@ -328,40 +315,6 @@ pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
             updates: String::new(),
         })
         .collect()
-}
-
-/// The names of the tables that rules by time only look into, without those in `tables`.
-pub(super) fn referring<'a>(graph: &'a Graph, tables: &[TableId]) -> Vec<&'a str> {
-    let timed = graph.rules.iter().filter_map(|rule| rule.timed.as_ref());
-    let mut names: Vec<&str> = timed
-        .flat_map(|timed| &timed.references)
-        .map(|reference| reference.table.as_str())
-        .filter(|name| tables.iter().all(|id| graph.table(*id).name != *name))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-/// The tables of others that the routines read and no more, qualified, without those in `tables`.
-pub(super) fn looked_into(
-    graph: &Graph,
-    tables: &[TableId],
-    dialect: Dialect,
-) -> impl Iterator<Item = String> {
-    let definitions = graph.rules.iter().flat_map(Rule::definitions);
-    let singles = graph.rules.iter().filter_map(|rule| rule.single.as_ref());
-    let names = definitions
-        .map(|definition| definition.table.as_str())
-        .chain(referring(graph, tables))
-        .chain(singles.flat_map(single::references));
-    let home = home(graph, dialect);
-    let heartbeat = settings::throttles(graph, dialect, home).heartbeat;
-    let found: BTreeSet<String> = names
-        .map(|name| dialect.qualified(home, name))
-        .chain(heartbeat.map(|it| it.table))
-        .collect();
-    found.into_iter()
 }
 
 pub(super) fn window_view(window: &Window, dialect: Dialect) -> WindowView {
@@ -389,25 +342,6 @@ pub(super) fn files_view(graph: &Graph, dialect: Dialect) -> Vec<FileView> {
         }
     }
     files
-}
-
-/// The tables whose rows go.
-fn deleted(plan: &Plan) -> Vec<TableId> {
-    let steps = plan.purges.iter().flat_map(|purge| &purge.steps);
-    let mut tables: Vec<TableId> = steps.map(|step| step.table).collect();
-    tables.sort();
-    tables.dedup();
-    tables
-}
-
-/// These, those whose rows keep them, and those whose rows let go of them: an edge of theirs should lead somewhere.
-pub(super) fn counted(plan: &Plan) -> Vec<TableId> {
-    let mut tables = deleted(plan);
-    tables.extend(keeps::tables(&plan.purges));
-    tables.extend(releases::tables(&plan.purges));
-    tables.sort();
-    tables.dedup();
-    tables
 }
 
 pub(super) fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> OrphanView {

@@ -1,6 +1,6 @@
 //! What a rendered text becomes: statements as the server takes them, and a file as a client does.
 
-use super::names::{control_name, role_name, sha256};
+use super::names::{control_name, hex12, role_name};
 use crate::bundle::{File, Statement};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -324,11 +324,6 @@ fn spoken(dialect: Dialect, body: &str) -> String {
     }
     kept.push_str(rest);
     kept
-}
-
-/// The first twelve hex digits of the SHA-256 of a text.
-pub(super) fn hex12(text: &str) -> String {
-    sha256(text)[..12].to_owned()
 }
 
 /// The name of the routine that a statement creates.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::names::{escaped, home, id_type, least_key, local};
+use super::rules::batch_setting;
 use super::via;
-use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Kind, Member, Own, Rule, Source, Stamp, TableId, Timed};
@@ -12,7 +12,7 @@ use crate::graph::{Action, Graph, Kind, Member, Own, Rule, Source, Stamp, TableI
 /// A definition that says more days than a hundred years has, or less than none, means for ever.
 const LONGEST: i64 = 36_525 * 86_400;
 
-/// What the template of a stamp has: fields of the name of a field of [`RuleView`] mean the same.
+/// What the template of a stamp has: fields that a rule has by the same name mean the same.
 #[derive(Serialize)]
 pub(super) struct StampView {
     /// What its routines begin with, and the rule in the ledger.
@@ -170,7 +170,7 @@ pub(super) fn documents<'a>(
         StampDocument {
             of: stamp.of.as_deref(),
             root: &table.name,
-            key: super::document::key(table, dialect),
+            key: super::spelling::key(table, dialect),
             first_key: least_key(dialect, table.key[0].kind)
                 .trim_matches('\'')
                 .to_owned(),
@@ -183,18 +183,18 @@ pub(super) fn documents<'a>(
 }
 
 /// Everything whose removal times can be set anew, rule by rule.
-pub(super) fn views(graph: &Graph, rules: &[RuleView], dialect: Dialect) -> Vec<StampView> {
-    let rules = graph.rules.iter().zip(rules);
+pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<StampView> {
+    let rules = graph.rules.iter();
     rules
-        .flat_map(|(rule, view)| views_of(graph, rule, view, dialect))
+        .flat_map(|rule| views_of(graph, rule, dialect))
         .collect()
 }
 
-fn views_of(graph: &Graph, rule: &Rule, of: &RuleView, dialect: Dialect) -> Vec<StampView> {
+fn views_of(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<StampView> {
     let timed = rule.timed.iter();
     let stamps = timed.flat_map(|timed| timed.stamps.iter().map(move |stamp| (timed, stamp)));
     stamps
-        .map(|(timed, stamp)| view(graph, rule, of, timed, stamp, dialect))
+        .map(|(timed, stamp)| view(graph, rule, timed, stamp, dialect))
         .collect()
 }
 
@@ -208,14 +208,7 @@ pub(super) fn named_of(graph: &Graph) -> Vec<(String, TableId)> {
         .collect()
 }
 
-fn view(
-    graph: &Graph,
-    rule: &Rule,
-    of: &RuleView,
-    timed: &Timed,
-    stamp: &Stamp,
-    dialect: Dialect,
-) -> StampView {
+fn view(graph: &Graph, rule: &Rule, timed: &Timed, stamp: &Stamp, dialect: Dialect) -> StampView {
     let finder = Finder {
         graph,
         timed,
@@ -244,7 +237,7 @@ fn view(
     StampView {
         name: named("_"),
         literal: dialect.text(&rule.name),
-        batch_setting: of.batch_setting,
+        batch_setting: batch_setting(rule),
         of: stamp.of.is_some(),
         whole_name: dialect.text(&named(".")),
         end_time: dialect.ident(&rule.end_time.name),
@@ -642,10 +635,10 @@ pub(super) fn columns(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<St
 }
 
 /// The statements that find rows, with literals in place of variables.
-pub(super) fn probes(graph: &Graph, rule: &Rule, of: &RuleView, dialect: Dialect) -> Vec<Probe> {
+pub(super) fn probes(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<Probe> {
     let mut probes = Vec::new();
     let time = dialect.ident(&rule.end_time.name);
-    let views = views_of(graph, rule, of, dialect);
+    let views = views_of(graph, rule, dialect);
     for (stamp, view) in rule.stamps().iter().zip(&views) {
         let one = match graph.table(stamp.root).key[0].kind {
             Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",

@@ -1,12 +1,13 @@
 //! What the parts of rendering do by themselves.
 
 use super::bundle;
+use super::edges::EdgeView;
 use super::jobs::event_view;
 use super::names::{local, role_name};
 use super::probes::probes;
 use super::rule_view::count_once;
 use super::sql::{body_fingerprint, routine_body};
-use super::views::{EdgeView, StepView};
+use super::views::StepView;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind};
 

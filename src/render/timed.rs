@@ -4,17 +4,16 @@ use serde::Serialize;
 
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::archive::{self, ArchiveView};
-use super::mysql_probes::some_keys;
+use super::explain::{Root, among, keys, some_keys};
 use super::names::{control_name, escaped, home, local};
 use super::others::{Kept, ListView, OtherView, Others};
-use super::probes::{among, keys};
+use super::roots::Roots;
 use super::stamp;
-use super::views::RuleView;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Timed, Unit};
 
-/// What the template of a rule by time has beside [`RuleView`].
+/// What the template of a rule by time has beside what it shares with others.
 #[derive(Serialize)]
 pub(super) struct TimedView {
     /// Whether rows of one table go, of which only a hold keeps one: most of that is the kernel's.
@@ -310,84 +309,6 @@ pub(super) fn is_plain(graph: &Graph, rule: &Rule, timed: &Timed) -> bool {
         && timed.unit == Unit::Window
 }
 
-/// How the root of a family is told.
-pub(super) struct Roots {
-    pub(super) table: String,
-    pub(super) key: String,
-    /// The column of the root table that names the family's root; empty where each row is a family.
-    pub(super) column: String,
-    /// PostgreSQL: what lists the keys of all roots, and of all rows whose root is there; statements take its text in.
-    pub(super) roots: String,
-    pub(super) rooted: String,
-}
-
-impl Roots {
-    fn new(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> Roots {
-        let table = graph.table(rule.root);
-        let key = &table.key[0].name;
-        let mut members = timed.members.iter();
-        let root = members.find(|member| member.table == rule.root);
-        let column = root
-            .and_then(|root| root.family.first())
-            .filter(|column| *column != key);
-        Roots {
-            table: dialect.qualified(home(graph, dialect), &table.name),
-            key: dialect.ident(key),
-            column: column.map_or(String::new(), |column| dialect.ident(column)),
-            roots: format!("{}.{}_roots()", control_name(graph), rule.name),
-            rooted: format!("{}.{}_rooted()", control_name(graph), rule.name),
-        }
-    }
-
-    /// The key of the family of a row of the root table.
-    pub(super) fn family_of(&self, row: &str, dialect: Dialect) -> String {
-        let Roots { key, column, .. } = self;
-        let coalesce = match dialect {
-            Dialect::Postgres => "coalesce",
-            Dialect::Mysql | Dialect::Mariadb => "COALESCE",
-        };
-        match column.as_str() {
-            "" => format!("{row}.{key}"),
-            column => format!("{coalesce}({row}.{column}, {row}.{key})"),
-        }
-    }
-
-    /// Whether a row of the root table is the root of its family, where that is a question.
-    fn is_root(&self, row: &str, dialect: Dialect) -> Option<String> {
-        let family = self.family_of(row, dialect);
-        (!self.column.is_empty()).then(|| format!("{family} = {row}.{}", self.key))
-    }
-
-    /// The same, and `true` where each row is one.
-    fn said_root(&self, row: &str, dialect: Dialect) -> String {
-        let is_root = self.is_root(row, dialect);
-        is_root.unwrap_or_else(|| "true".to_owned())
-    }
-
-    /// That a row is the root of a family, which an expression names.
-    pub(super) fn at(&self, row: &str, family: &str, dialect: Dialect) -> String {
-        let is_root = self.is_root(row, dialect);
-        let is_root = is_root.map_or(String::new(), |it| format!(" AND {it}"));
-        format!("{row}.{} = {family}{is_root}", self.key)
-    }
-
-    /// That the root of a family, which an expression names, is not there.
-    fn missing(&self, family: &str, dialect: Dialect) -> String {
-        match dialect {
-            Dialect::Postgres => {
-                format!(
-                    "NOT EXISTS (SELECT FROM {} AS f(id) WHERE f.id = {family})",
-                    self.roots
-                )
-            }
-            Dialect::Mysql | Dialect::Mariadb => {
-                let (table, at) = (&self.table, self.at("f", family, dialect));
-                format!("NOT EXISTS (SELECT 1 FROM {table} AS f WHERE {at})")
-            }
-        }
-    }
-}
-
 /// What finds the rows `t` that name one of several roots.
 fn any_of(columns: &[String], roots: &str) -> String {
     let each = columns.iter();
@@ -604,12 +525,12 @@ fn member_view(
 pub(super) fn probes(
     graph: &Graph,
     rule: &Rule,
-    view: &RuleView,
+    root: &Root,
     timed: &TimedView,
     dialect: Dialect,
 ) -> Vec<Probe> {
     let mut probes = Vec::new();
-    let time = &view.end_time;
+    let time = root.time;
     for (member, of) in timed.members.iter().zip(&rule.order) {
         let table = &graph.table(*of).name;
         let from = &member.table;
@@ -668,7 +589,7 @@ pub(super) fn probes(
         }
     }
     if timed.by_family {
-        let (table, key, first) = (&view.table, &view.key, &view.first_key);
+        let (table, key, first) = (root.table, root.key, root.first_key);
         probes.push(Probe {
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: graph.table(rule.root).name.clone(),
@@ -678,6 +599,6 @@ pub(super) fn probes(
             ),
         });
     }
-    probes.extend(stamp::probes(graph, rule, view, dialect));
+    probes.extend(stamp::probes(graph, rule, dialect));
     probes
 }

@@ -4,7 +4,10 @@ use serde::Serialize;
 
 use super::archive::ArchiveView;
 use super::cascade::CascadeView;
+use super::edges::EdgeView;
+use super::explain::Root;
 use super::held::HeldView;
+use super::indexes::IndexView;
 use super::jobs::JobView;
 use super::keeps::{KeepView, MeetView};
 use super::last::LastView;
@@ -12,7 +15,6 @@ use super::newest::NewestView;
 use super::orphan_guard::GuardView;
 use super::releases::ReleaseView;
 use super::settings::ThrottlesView;
-use super::via::ViaView;
 use super::{kernel, single, source, stamp, timed};
 
 #[derive(Serialize)]
@@ -224,6 +226,18 @@ pub(super) struct RuleView {
     pub(super) report_preview: Vec<FieldView>,
 }
 
+impl RuleView {
+    /// The root table as statements name it.
+    pub(super) fn root(&self) -> Root<'_> {
+        Root {
+            table: &self.table,
+            key: &self.key,
+            first_key: &self.first_key,
+            time: &self.end_time,
+        }
+    }
+}
+
 #[derive(Serialize)]
 pub(super) struct LinkView {
     pub(super) table: String,
@@ -268,45 +282,6 @@ pub(super) struct StepView {
     pub(super) archive: Option<ArchiveView>,
     /// The foreign key to which its deletion is left, where the catalog has that.
     pub(super) cascade: Option<CascadeView>,
-}
-
-/// A column and the variable with the keys that it is compared with: `keys` in the batch, `keys_of_rows` in the count.
-#[derive(Clone, Serialize)]
-pub(super) struct EdgeView {
-    pub(super) column: String,
-    pub(super) keys: String,
-    pub(super) keys_of_rows: String,
-    /// The variable for those keys of which there may be rows; empty where the keys are the members.
-    pub(super) near: String,
-    /// The type of the keys.
-    pub(super) key_type: &'static str,
-    /// Where the keys do not stand in the column: what stands between.
-    pub(super) via: Option<ViaView>,
-    /// The edges before it, for counting a row once.
-    pub(super) others: Vec<OtherView>,
-    /// The table between the members in `keys` and the column, where no work table holds its keys.
-    pub(super) between: Option<BetweenView>,
-    /// The value of the column that means that a row belongs to nothing; empty where every value names a row.
-    pub(super) none: String,
-    /// What keeps out such rows: ` AND …`, or empty.
-    pub(super) unless: String,
-}
-
-/// A table whose rows belong to the members and nothing else: its column with their keys, and its own key.
-#[derive(Clone, Serialize)]
-pub(super) struct BetweenView {
-    pub(super) table: String,
-    pub(super) column: String,
-    pub(super) key: String,
-}
-
-/// An edge before another of the same table: its column, and the work table with its keys.
-#[derive(Clone, Serialize)]
-pub(super) struct OtherView {
-    pub(super) column: String,
-    pub(super) keys: String,
-    pub(super) via: Option<ViaView>,
-    pub(super) none: String,
 }
 
 /// A second work table with the same keys: MySQL lets a statement name a temporary table once.
@@ -368,38 +343,6 @@ pub(super) struct RootView {
     pub(super) table: String,
     /// The column on which the right to lock rows is given.
     pub(super) column: String,
-}
-
-#[derive(Serialize, Clone)]
-pub(super) struct IndexView {
-    pub(super) name: String,
-    /// The statements that make and drop it, as literals to be prepared; the first one as it is.
-    pub(super) statement: String,
-    #[serde(skip)]
-    pub(super) plain: String,
-    pub(super) undo: String,
-    pub(super) ident: String,
-    pub(super) literal: String,
-    pub(super) qualified: String,
-    pub(super) table: String,
-    pub(super) table_literal: String,
-    pub(super) columns: String,
-    /// The names of the columns as literals, and how many they are.
-    #[serde(skip)]
-    pub(super) leading: Vec<String>,
-    pub(super) places: Vec<String>,
-    pub(super) width: usize,
-    /// Whether a part of it is an expression.
-    pub(super) expression: bool,
-    pub(super) predicates: Vec<String>,
-    pub(super) why: String,
-}
-
-impl IndexView {
-    /// Its name, and the same with that of its schema, quoted.
-    pub(super) fn dropped(&self) -> (String, String) {
-        (self.name.clone(), self.qualified.clone())
-    }
 }
 
 /// A window as the columns of a row, all literals.

@@ -376,7 +376,7 @@ fn a_bundle_has_every_file_whole_and_a_review_has_a_lock_in_place_of_the_kernel(
     assert!(below(&bundle, "10_kernel.lock").is_none());
     // What the first file is told stands in the one as in the other.
     let told = below(&review, "10_control.json").unwrap_or_default();
-    let line = "  \"control\": \"windrow_dolphinscheduler\",\n";
+    let line = "\"control\": \"windrow_dolphinscheduler\",";
     assert!(told.contains(line), "{told}");
     assert!(below(&bundle, "10_control.sql").is_some_and(|text| text.contains(line)));
     let said = windrow(&["generate", SPEC, "--bundle", &bundle, "--check"]);

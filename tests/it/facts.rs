@@ -11,6 +11,7 @@ tests! {
     lint: [
         what_is_made_of_the_facts_is_fresh,
         no_fact_is_told_twice,
+        the_readme_has_the_options_that_both_kernels_take,
     ],
 }
 
@@ -152,5 +153,43 @@ fn no_fact_is_told_twice() {
             default == 0 || (least..=greatest).contains(&default),
             "{name}"
         );
+    }
+}
+
+/// Words in quotes.
+fn quoted(text: &str, quote: char) -> Vec<&str> {
+    text.split(quote).skip(1).step_by(2).collect()
+}
+
+fn the_readme_has_the_options_that_both_kernels_take() {
+    let readme = read("README.md");
+    let (_, section) = readme
+        .split_once("### Options of a run")
+        .expect("a section");
+    let rows = section.lines().skip_while(|line| !line.starts_with("|---"));
+    let rows = rows.skip(1).take_while(|line| line.starts_with('|'));
+    let mut told: Vec<&str> = rows.map(|row| quoted(row, '`')[0]).collect();
+    told.sort_unstable();
+    assert!(told.len() > 5, "{told:?}");
+    for (kernel, begin, quote) in [
+        (
+            "postgres",
+            "PERFORM check_options(\n        p_options,\n        ARRAY[",
+            '\'',
+        ),
+        (
+            "innodb",
+            "CALL check_options(p_options, CONCAT(\n        '[",
+            '"',
+        ),
+    ] {
+        let text = read(&format!("templates/kernel/{kernel}/core/40_run.sql"));
+        let (_, list) = text.split_once(begin).expect("the options of run()");
+        // What several workers have besides is told with them.
+        let list = list.lines().next().unwrap_or_default();
+        let mut taken = quoted(list, quote);
+        taken.retain(|name| *name != "worker");
+        taken.sort_unstable();
+        assert_eq!(taken, told, "{kernel}");
     }
 }

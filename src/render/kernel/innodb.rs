@@ -1,6 +1,6 @@
 //! The files of the kernel of MySQL and MariaDB: one text for both.
 
-use super::{KernelFile, Prologue};
+use super::file::{KernelFile, Prologue};
 
 /// What every installation has.
 pub(super) const CORE: &[KernelFile] = &[

@@ -7,9 +7,8 @@ use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
 use crate::plan::Purge;
-use crate::render::mysql_probes::step_probes;
+use crate::render::explain::{Root, mysql_deletions};
 use crate::render::names::{control_name, local};
-use crate::render::views::RuleView;
 
 /// Where a text is written for both servers.
 const EITHER: Dialect = Dialect::Mysql;
@@ -193,12 +192,12 @@ pub(super) fn last_that_stays(
 pub(super) fn probes(
     graph: &Graph,
     purge: &Purge,
-    view: &RuleView,
+    root: &Root,
     single: &SingleView,
     dialect: Dialect,
 ) -> Vec<Probe> {
     let rule = &graph.rules[purge.rule];
-    let (name, table) = (&graph.table(rule.root).name, &view.table);
+    let (name, table) = (&graph.table(rule.root).name, root.table);
     let mut probes = Vec::new();
     for pass in &single.passes {
         let mut places = pass.beyond.clone();
@@ -265,6 +264,6 @@ pub(super) fn probes(
             matches(table)
         ),
     });
-    probes.extend(step_probes(graph, purge, view, dialect));
+    probes.extend(mysql_deletions(graph, purge, root, dialect));
     probes
 }

@@ -1,0 +1,160 @@
+//! What the statements of all strategies share where EXPLAIN is asked.
+
+use super::names::home;
+use super::via;
+use crate::bundle::Probe;
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Kind};
+use crate::plan::Purge;
+
+/// The root table of a rule, as its statements name it.
+pub(super) struct Root<'a> {
+    pub(super) table: &'a str,
+    pub(super) key: &'a str,
+    /// The key before all others, and the time.
+    pub(super) first_key: &'a str,
+    pub(super) time: &'a str,
+}
+
+/// Whether a value is in an array of PostgreSQL, of which the server makes a hash: `= ANY (list)` in a generic plan compares
+/// it with one element after the other, which with 1,000 holds made a run thirty times as slow.
+pub(super) fn among(value: &str, list: &str) -> String {
+    format!("{value} IN (SELECT unnest({list}))")
+}
+
+/// Some keys as an array of PostgreSQL.
+pub(super) fn keys(kind: Kind) -> String {
+    match kind {
+        Kind::Uuid => "'{00000000-0000-0000-0000-000000000001}'::uuid[]".to_owned(),
+        Kind::Varchar => "'{a,b}'::text[]".to_owned(),
+        _ => format!("'{{1,2,3}}'::{}[]", Dialect::Postgres.kind(kind)),
+    }
+}
+
+/// A few keys in the place of a work table; DISTINCT and LIMIT keep the server from merging it into the statement.
+pub(super) fn some_keys(table: &str, key: &str) -> String {
+    format!("(SELECT DISTINCT k.{key} AS k FROM {table} AS k LIMIT 3) AS w")
+}
+
+/// The deletions of a purge on PostgreSQL; that of the root table only where it is by members.
+pub(super) fn deletions(graph: &Graph, purge: &Purge, root: &Root) -> Vec<Probe> {
+    let (rule, dialect) = (&graph.rules[purge.rule], Dialect::Postgres);
+    let mut probes = Vec::new();
+    let steps = purge.steps.iter();
+    for step in steps.filter(|step| rule.single.is_none() || step.table != rule.root) {
+        let table = graph.table(step.table);
+        let name = dialect.qualified(home(graph, dialect), &table.name);
+        for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
+            let parent = graph.table(edge.parent);
+            probes.push(Probe {
+                what: format!(
+                    "rule {}: delete from {} by {}",
+                    rule.name,
+                    table.name,
+                    edge.columns()
+                ),
+                table: table.name.clone(),
+                sql: format!(
+                    "DELETE FROM {name} AS t USING {} AS p WHERE p.{} = ANY ({}) AND {}",
+                    dialect.qualified(home(graph, dialect), &parent.name),
+                    dialect.ident(&parent.key[0].name),
+                    keys(parent.key[0].kind),
+                    via::same(edge, dialect, "t", "p")
+                ),
+            });
+        }
+        let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
+            vec![(root.key.to_owned(), purge.id_kind)]
+        } else {
+            step.edges
+                .iter()
+                .filter(|edge| edge.names_key(graph))
+                .map(|edge| {
+                    (
+                        dialect.ident(&edge.column.name),
+                        if edge.parent == rule.root {
+                            purge.id_kind
+                        } else {
+                            edge.parent_column.kind
+                        },
+                    )
+                })
+                .collect()
+        };
+        for (column, kind) in columns {
+            probes.push(Probe {
+                what: format!("rule {}: delete from {} by {column}", rule.name, table.name),
+                table: table.name.clone(),
+                sql: format!(
+                    "DELETE FROM {name} AS t WHERE t.{column} = ANY ({})",
+                    keys(kind)
+                ),
+            });
+        }
+    }
+    probes
+}
+
+/// The deletions of a purge; that of the root table only where it is by members.
+pub(super) fn mysql_deletions(
+    graph: &Graph,
+    purge: &Purge,
+    root: &Root,
+    dialect: Dialect,
+) -> Vec<Probe> {
+    let rule = &graph.rules[purge.rule];
+    let (key, table) = (root.key, root.table);
+    let mut probes = Vec::new();
+    let steps = purge.steps.iter();
+    for step in steps.filter(|step| rule.single.is_none() || step.table != rule.root) {
+        let below = graph.table(step.table);
+        let name = dialect.qualified(home(graph, dialect), &below.name);
+        let ends: Vec<(String, String, String)> = if step.edges.is_empty() {
+            vec![(key.to_owned(), table.to_owned(), key.to_owned())]
+        } else {
+            for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
+                let parent = graph.table(edge.parent);
+                let key = dialect.ident(&parent.key[0].name);
+                let parent = dialect.qualified(home(graph, dialect), &parent.name);
+                probes.push(Probe {
+                    what: format!(
+                        "rule {}: delete from {} by {}",
+                        rule.name,
+                        below.name,
+                        edge.columns()
+                    ),
+                    table: below.name.clone(),
+                    sql: format!(
+                        "DELETE {name} FROM {work} STRAIGHT_JOIN {parent} AS p ON p.{key} = w.k STRAIGHT_JOIN {name} ON {}",
+                        via::same(edge, dialect, &name, "p"),
+                        work = some_keys(&parent, &key)
+                    ),
+                });
+            }
+            step.edges
+                .iter()
+                .filter(|edge| edge.names_key(graph))
+                .map(|edge| {
+                    let parent = &graph.table(edge.parent).name;
+                    (
+                        dialect.ident(&edge.column.name),
+                        dialect.qualified(home(graph, dialect), parent),
+                        dialect.ident(&edge.parent_column.name),
+                    )
+                })
+                .collect()
+        };
+        for (column, parent, parent_key) in ends {
+            // By its full name: an alias would need a current database, which a session need not have.
+            probes.push(Probe {
+                what: format!("rule {}: delete from {} by {column}", rule.name, below.name),
+                table: below.name.clone(),
+                sql: format!(
+                    "DELETE {name} FROM {work} STRAIGHT_JOIN {name} ON {name}.{column} = w.k",
+                    work = some_keys(&parent, &parent_key)
+                ),
+            });
+        }
+    }
+    probes
+}

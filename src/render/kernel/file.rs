@@ -1,0 +1,45 @@
+//! What a file of the kernel is.
+
+use crate::render::names::sha256;
+
+/// A text of the kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Text {
+    /// Where it stands, below `templates/kernel/`.
+    pub(super) path: &'static str,
+    pub(super) sql: &'static str,
+}
+
+impl Text {
+    /// Its line in a lock, as `sha256sum` writes it.
+    pub(super) fn locked(&self) -> String {
+        format!("{}  templates/kernel/{}\n", sha256(self.sql), self.path)
+    }
+}
+
+/// One file of the kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct KernelFile {
+    /// Its name among the generated files.
+    pub(crate) name: &'static str,
+    /// What it is for.
+    pub(crate) purpose: &'static str,
+    pub(super) text: Text,
+    pub(super) prologue: Prologue,
+}
+
+/// What stands in front of the text of a file: who applies it, and what that session is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Prologue {
+    /// The owner role, in the control schema.
+    Owner,
+    /// The same, for routines that COMMIT: they may have no search path of their own, so that their text names the schema,
+    /// which is called `windrow` in the kernel.
+    Commits,
+    /// Who installs: roles and schema may not be there yet. It is told the document of the spec, and becomes the owner.
+    Installer,
+    /// Who installs; it is told what the schedule starts.
+    Schedule,
+    /// Who uninstalls; it is told what goes. A line of the text stands for the statements that drop the indexes.
+    Undo,
+}

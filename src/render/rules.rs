@@ -1,0 +1,46 @@
+//! What several parts ask of a rule.
+
+use super::last;
+use crate::graph::{Graph, Rule, Unit};
+
+/// Whether a rule names its rows by keys of several columns.
+pub(super) fn by_composite(graph: &Graph) -> bool {
+    let mut single = graph.rules.iter().filter(|rule| rule.single.is_some());
+    single.any(|rule| graph.table(rule.root).key.len() > 1)
+}
+
+/// Whether a rule goes by the end of families.
+pub(super) fn by_end(rule: &Rule) -> bool {
+    rule.timed.is_none() && rule.single.is_none()
+}
+
+/// The setting that says how much a batch of a rule takes at first.
+pub(super) fn batch_setting(rule: &Rule) -> &'static str {
+    if takes_families(rule) {
+        "batch_families"
+    } else {
+        "batch_rows"
+    }
+}
+
+/// Whether a batch of a rule takes whole families.
+pub(super) fn takes_families(rule: &Rule) -> bool {
+    let unit = rule.timed.as_ref().map(|timed| timed.unit);
+    by_end(rule) || unit == Some(Unit::Family)
+}
+
+/// Whether rows below another are roots, too: where every row is one, and where the rows say themselves what they are below.
+pub(super) fn nested(rule: &Rule) -> bool {
+    let mut links = rule.hierarchy.iter();
+    !rule.hierarchy.is_empty()
+        && (rule.candidates.is_empty() || links.all(|link| link.table == rule.root))
+}
+
+/// What people call the time by which the rows of a rule become due.
+pub(super) fn time_name(graph: &Graph, rule: &Rule) -> String {
+    match (&rule.otherwise, last::name(graph, rule)) {
+        (_, Some(name)) => name,
+        (None, None) => rule.end_time.name.clone(),
+        (Some(other), None) => format!("{} or {}", rule.end_time.name, other.name),
+    }
+}

@@ -1,0 +1,37 @@
+//! How the kernel is told what a value of a column looks like.
+
+use crate::dialect::Dialect;
+use crate::graph::{self, Kind};
+
+/// The columns of a key, with their types.
+pub(super) fn key(table: &graph::Table, dialect: Dialect) -> Vec<String> {
+    let key = &table.key;
+    let kind = |kind| match dialect {
+        Dialect::Postgres => dialect.kind(kind),
+        Dialect::Mysql | Dialect::Mariadb => spelled_in_key(kind, key.len(), dialect),
+    };
+    let columns = key.iter();
+    columns
+        .map(|column| format!("{} {}", column.name, kind(column.kind)))
+        .collect()
+}
+
+/// What a text must be to be a value of a key of some columns.
+pub(super) fn spelled_in_key(kind: Kind, columns: usize, dialect: Dialect) -> &'static str {
+    match kind {
+        // Where there is no type for them, applications write uuids with dashes or without.
+        Kind::Uuid if dialect == Dialect::Mysql && columns == 1 => "dashless",
+        kind => spelled(kind),
+    }
+}
+
+/// What the kernel calls a kind of values.
+pub(super) fn spelled(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Smallint => "smallint",
+        Kind::Integer => "int",
+        Kind::Bigint => "bigint",
+        Kind::Uuid => "uuid",
+        Kind::Varchar | Kind::Timestamp | Kind::Timestamptz => "text",
+    }
+}

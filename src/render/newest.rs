@@ -11,18 +11,13 @@ use crate::plan;
 /// one that stays, `g` and `c` are groups and roots by number.
 #[derive(Serialize)]
 pub(super) struct NewestView {
-    /// Tells it from the others of the rule.
-    number: usize,
     count: i64,
     /// How many newer ones are passed over to find the last one that stays.
     offset: i64,
     group_name: String,
-    /// Whether the groups are the scopes of the policies.
-    of_scope: bool,
-    /// That row `n` is of the group of the root, of the numbered group, of the scope; that `l` is of that of `c`.
+    /// That row `n` is of the group of the root, of the numbered group; that `l` is of that of `c`.
     same_as_i: Vec<String>,
     same_as_g: Vec<String>,
-    same_as_scope: Vec<String>,
     last_of_c: Vec<String>,
     /// That root `i` has no place in a group, and that it has one; that row `n` has one in its own.
     placeless: Vec<String>,
@@ -38,7 +33,6 @@ pub(super) struct NewestView {
     place_of_c: String,
     place_of_l: String,
     columns_of_l: String,
-    known: String,
     /// From the end.
     order: String,
     /// Which rows `i` count among the roots, and which rows `n` do at all.
@@ -48,19 +42,13 @@ pub(super) struct NewestView {
 }
 
 pub(super) fn views(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<NewestView> {
-    let newest = rule.newest.iter().enumerate();
+    let newest = rule.newest.iter();
     newest
-        .map(|(at, newest)| view(graph, rule, at + 1, newest, dialect))
+        .map(|newest| view(graph, rule, newest, dialect))
         .collect()
 }
 
-fn view(
-    graph: &Graph,
-    rule: &Rule,
-    number: usize,
-    newest: &Newest,
-    dialect: Dialect,
-) -> NewestView {
+fn view(graph: &Graph, rule: &Rule, newest: &Newest, dialect: Dialect) -> NewestView {
     let of = |row: &str, conditions: &[Condition]| -> Vec<String> {
         let conditions = conditions.iter();
         conditions
@@ -104,17 +92,11 @@ fn view(
         .collect();
     let counted = plan::counted(rule, newest);
     NewestView {
-        number,
         count: newest.count,
         offset: newest.count - 1,
         group_name: super::names::escaped(dialect, &newest.group()),
-        of_scope: matches!(
-            (&rule.retention.per, newest.per.as_slice()),
-            (Some(scope), [group]) if scope.name == group.name
-        ),
         same_as_i: same(&|_, column| format!("i.{column}")),
         same_as_g: same(&|number, _| format!("g.per_{number}")),
-        same_as_scope: same(&|_, _| "s.scope".to_owned()),
         last_of_c: (1..=per.len())
             .map(|number| format!("l.per_{number} = c.per_{number}"))
             .collect(),
@@ -133,7 +115,6 @@ fn view(
         place_of_c: place_by_number("c."),
         place_of_l: place_by_number("l."),
         columns_of_l: place_by_number(""),
-        known: place_by_number(&format!("l{number}.")),
         order: order.join(", "),
         of: of("i", &newest.of),
         counted_of_i: of("i", &counted),

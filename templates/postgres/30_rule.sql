@@ -87,6 +87,34 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, tex
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
+{% if rule.newest | length > 0 -%}
+-- {{ rule.name }}_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
+-- which stay. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+--# create function {{ control }}.{{ rule.name }}_roots
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_roots()
+RETURNS TABLE (
+    o_key {{ rule.key_type }}, o_scope {{ rule.scope_type }}, o_ended {{ rule.time_type }}{% if rule.last %}, o_started {{ rule.time_type }}{% endif %}, o_newest boolean
+)
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }},
+        ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
+        (
+            true
+            {{ w::not_newest(rule=rule) | indent(prefix="            ") }}
+        ) IS NOT TRUE
+    FROM {{ rule.table }} AS i
+{%- if rule.last %}
+    {{ w::last_end(rule=rule) | indent }}
+{%- endif %}
+    WHERE {{ rule.eligible | join(sep=" AND ") }};
+$windrow$;
+--# comment on function {{ control }}.{{ rule.name }}_roots
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_roots() IS
+    'The final roots of {{ rule.table_name }}, and whether they stay as the newest of their group. Reads only. [body @body@]';
+
+{% endif -%}
 -- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 {%- if rule.last %}
 -- No index has their end. What has ended before the cutoff has begun before it: the cursor goes by {{ rule.start_name }}.
@@ -102,15 +130,45 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET p
 AS $windrow$
 BEGIN
     RETURN QUERY
-{%- if rule.per and rule.opt_in %}
+{%- if rule.newest | length > 0 and rule.per and rule.opt_in %}
+    SELECT r.o_key, r.o_ended{% if rule.last %}, r.o_started{% endif %}
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+    CROSS JOIN LATERAL (
+        SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %}
+        FROM {{ control }}.{{ rule.name }}_roots() AS i
+        WHERE i.o_scope = s.scope
+          AND i.o_{{ rule.along }} < s.cutoff{% if rule.last %} AND i.o_ended < s.cutoff{% endif %}
+          AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key)
+          AND NOT i.o_newest
+        ORDER BY i.o_{{ rule.along }}, i.o_key
+        LIMIT p_limit
+    ) AS r
+    ORDER BY r.o_{{ rule.along }}, r.o_key
+    LIMIT p_limit;
+{%- elif rule.newest | length > 0 %}
+    SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %}
+    FROM {{ control }}.{{ rule.name }}_roots() AS i
+{%- if rule.per %}
+    LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = i.o_scope
+{%- endif %}
+    WHERE i.o_{{ rule.along }} < (SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c)
+{%- if rule.per %}
+      AND i.o_{{ rule.along }} < coalesce(s.cutoff, (
+          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
+      ))
+{%- endif %}
+{%- if rule.last %}
+      AND i.o_ended < {% if rule.per %}coalesce(s.cutoff, {% endif %}(
+          SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
+      ){% if rule.per %}){% endif %}
+{%- endif %}
+      AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key)
+      AND NOT i.o_newest
+    ORDER BY i.o_{{ rule.along }}, i.o_key
+    LIMIT p_limit;
+{%- elif rule.per and rule.opt_in %}
     SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}{% if rule.last %}, r.started{% endif %}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
-{%- for newest in rule.newest %}
-{%- if newest.of_scope %}
-    -- The last one of each {{ newest.group_name }} that stays is looked up once, and not for every row.
-    LEFT JOIN LATERAL {{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_scope) | indent }} AS l{{ newest.number }} ({{ newest.columns_of_l }}) ON true
-{%- endif %}
-{%- endfor %}
     CROSS JOIN LATERAL (
         SELECT i.{{ rule.key }}, {% if rule.last %}{{ rule.last.ended }} AS ended, {{ rule.ended }} AS started{% else %}{{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}{% endif %}
         FROM {{ rule.table }} AS i
@@ -125,9 +183,6 @@ BEGIN
 {%- endfor %}
 {%- if rule.last %}
           AND {{ rule.last.ended }} < s.cutoff
-{%- endif %}
-{%- if rule.newest | length > 0 %}
-          {{ w::not_newest(rule=rule, known=true) | indent(prefix="          ") }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}
         LIMIT p_limit
@@ -161,9 +216,6 @@ BEGIN
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
-{%- if rule.newest | length > 0 %}
-      {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
-{%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }}
     LIMIT p_limit;
 {%- endif %}
@@ -359,34 +411,29 @@ AS $windrow$
 DECLARE
     v_newest {{ rule.id_type }}[] := '{}';
 BEGIN
-{%- for locking in [true, false] %}
-    {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
-{%- for newest in rule.newest %}
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i.{{ rule.key }} AS key, {{ newest.taken }}
-                FROM {{ rule.table }} AS i
-                WHERE i.{{ rule.key }} = ANY (p_ids)
-{%- for predicate in newest.placed %}
-                  AND {{ predicate }}
-{%- endfor %}
-{%- for predicate in newest.counted_of_i %}
-                  AND {{ predicate }}
-{%- endfor %}
-            ), last AS MATERIALIZED (
-                -- Once for each {{ newest.group_name }}, and not for every row.
-                SELECT {{ newest.groups_of_g }}, {{ newest.place_of_l }}
-                FROM (SELECT DISTINCT {{ newest.groups_of_c }} FROM counted AS c) AS g
-                CROSS JOIN LATERAL {% if locking %}{{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_g, lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="                ") }}{% else %}{{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_g) | indent(prefix="                ") }}{% endif %} AS l ({{ newest.columns_of_l }})
-            )
-            SELECT c.key::{{ rule.id_type }}
-            FROM counted AS c
-            LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
-            WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE
-        );
-{%- endfor %}
-{%- endfor %}
+    IF NOT p_lock THEN
+        RETURN ARRAY(SELECT i.o_key::{{ rule.id_type }} FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
+{%- for newest in rule.newest %}
+    v_newest := v_newest || ARRAY(
+        WITH counted AS MATERIALIZED (
+            SELECT i.{{ rule.key }} AS key, {{ newest.taken }}
+            FROM {{ rule.table }} AS i
+            WHERE i.{{ rule.key }} = ANY (p_ids)
+              AND {{ newest.placed | join(sep=" AND ") }}
+{%- for predicate in newest.counted_of_i %} AND {{ predicate }}{% endfor %}
+        ), last AS MATERIALIZED (
+            -- Once for each {{ newest.group_name }}, and not for every row.
+            SELECT {{ newest.groups_of_g }}, {{ newest.place_of_l }}
+            FROM (SELECT DISTINCT {{ newest.groups_of_c }} FROM counted AS c) AS g
+            CROSS JOIN LATERAL {{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_g, lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="            ") }} AS l ({{ newest.columns_of_l }})
+        )
+        SELECT c.key::{{ rule.id_type }}
+        FROM counted AS c
+        LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
+        WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE
+    );
+{%- endfor %}
     RETURN v_newest;
 END
 $windrow$;
@@ -539,6 +586,11 @@ DECLARE
 BEGIN
     RETURN (
         SELECT count(*)
+{%- if rule.newest | length > 0 %}
+        FROM {{ control }}.{{ rule.name }}_roots() AS i
+        WHERE i.o_{{ rule.along }} < v_default{% if rule.last %} AND i.o_ended < v_default{% endif %}
+          AND NOT i.o_newest
+{%- else %}
         FROM {{ rule.table }} AS i
 {%- if rule.last %}
         {{ w::last_end(rule=rule) | indent(prefix="        ") }}
@@ -550,18 +602,16 @@ BEGIN
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
-{%- if rule.newest | length > 0 %}
-          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
 {%- endif %}
           AND NOT EXISTS (
 {%- if rule.source %}
               SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s
-              WHERE s.scope = i.{{ rule.per }}
+              WHERE s.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}
 {%- else %}
               SELECT FROM {{ control }}.policy AS p
               WHERE p.rule = {{ rule.literal }}
                 AND p.enabled
-                AND p.scope = i.{{ rule.per }}::text
+                AND p.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}::text
 {%- endif %}
           )
     );

@@ -52,13 +52,13 @@ COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_search(integer, text[], bigint
     'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body @body@]';
 
 -- {{ rule.name }}_verdict: which of these rows are due: {{ rule.single.why }}
--- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+-- Without p_as_of, their time does not matter.
 --# create function {{ control }}.{{ rule.name }}_verdict
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_verdict(
-    p_pass integer, p_keys {{ rule.single.key_type }}[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
+    p_pass integer, p_keys {{ rule.single.key_type }}[], p_as_of timestamptz, p_cutoff timestamptz
 )
 RETURNS TABLE (o_key {{ rule.single.key_type }}, o_due {{ rule.single.oldest_type }}, o_reason text)
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
@@ -75,21 +75,6 @@ DECLARE
 {%- endif %}
 {%- endif %}
 BEGIN
-    IF p_lock AND p_as_of IS NULL THEN
-        PERFORM FROM unnest(p_keys) AS k(key) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }} FOR UPDATE OF t;
-    ELSIF p_lock THEN
-        p_keys := ARRAY(
-            SELECT l.key
-            FROM (
-                SELECT k.key, k.position
-                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
-                JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
-                ORDER BY k.key
-                FOR UPDATE OF t SKIP LOCKED
-            ) AS l
-            ORDER BY l.position
-        );
-    END IF;
     RETURN QUERY
     SELECT
         k.key,
@@ -122,7 +107,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_verdict
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_verdict(integer, {{ rule.single.key_type }}[], timestamptz, timestamptz, boolean) IS
+COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_verdict(integer, {{ rule.single.key_type }}[], timestamptz, timestamptz) IS
     'Which of the named rows are due, in their order, and why one of them stays. [body @body@]';
 
 {% if rule.single.family -%}

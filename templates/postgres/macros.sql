@@ -29,12 +29,8 @@
     SELECT {{ newest.place_of_n }}
     FROM {{ rule.table }} AS n
     WHERE {{ same | join(sep=" AND ") }}
-{%- for predicate in newest.ordered %}
-      AND {{ predicate }}
-{%- endfor %}
-{%- for predicate in newest.counted %}
-      AND {{ predicate }}
-{%- endfor %}
+      AND {{ newest.ordered | join(sep=" AND ") }}
+{%- for predicate in newest.counted %} AND {{ predicate }}{% endfor %}
     ORDER BY {{ newest.order }}
     LIMIT 1{% if newest.offset > 0 %} OFFSET {{ newest.offset }}{% endif %}
 {%- if lock %}
@@ -43,8 +39,8 @@
 )
 {%- endmacro last_that_stays %}
 
-{#- That root i, which is final and a candidate, is not among the newest of its group; l1 is the last one that stays, where it is known. -#}
-{% macro not_newest(rule, known=false) -%}
+{#- That root i, which is final and a candidate, is not among the newest of its group. -#}
+{% macro not_newest(rule) -%}
 {% for newest in rule.newest -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 AND (
@@ -52,7 +48,7 @@ AND (
 {%- if newest.of | length > 0 %}
     OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
-    OR ({{ newest.place_of_i }}) < {% if known and newest.of_scope %}({{ newest.known }}){% else %}{{ self::last_that_stays(rule=rule, newest=newest, same=newest.same_as_i) | indent }}{% endif %}
+    OR ({{ newest.place_of_i }}) < {{ self::last_that_stays(rule=rule, newest=newest, same=newest.same_as_i) | indent }}
 )
 {%- if not loop.last %}
 {% endif %}
@@ -148,8 +144,8 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
         SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) | indent(prefix="        ") }}
 {%- if not loop.last %}
         UNION{% endif %}
-{%- endfor %}
-        ORDER BY 1
+{%- endfor %}{% if collect.edges | length == 1 %} ORDER BY 1{% else %}
+        ORDER BY 1{% endif %}
     );
 {%- endmacro collect %}
 
@@ -220,25 +216,20 @@ WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
 {#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
 {% macro delete_by(step, edge) -%}
 DELETE FROM {{ step.table }} AS t
-{%- if step.collected %}
-WHERE t.{{ step.key }} = ANY ({{ step.collected }})
-{%- elif edge.via %}
-USING {{ edge.via.table }} AS p
-WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }})
-  AND {{ edge.via.on }}{{ edge.unless }}
-{%- else %}
-WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
+{%- if step.collected %} WHERE t.{{ step.key }} = ANY ({{ step.collected }})
+{%- elif edge.via %} USING {{ edge.via.table }} AS p
+WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.unless }}
+{%- else %} WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
 {%- endif %}
 {%- endmacro delete_by %}
 
 {#- The deletion from one table, counted. -#}
 {% macro delete_step(step, control, watched="p_watched") -%}
--- {{ step.why }}
-{%- if step.cascade %}
+{% if step.cascade -%}
     IF {{ step.position }} <> ALL (p_left) THEN
         {{ self::delete_rows(step=step, control=control, watched=watched) | trim_start | indent }}
     END IF;
-{%- else %}
+{%- else -%}
     {{ self::delete_rows(step=step, control=control, watched=watched) | trim_start }}
 {%- endif %}
 {%- endmacro delete_step %}
@@ -258,11 +249,9 @@ WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ e
 {%- else %}
     {{ self::delete_by(step=step, edge=edge) | indent }};
     GET DIAGNOSTICS v_rows = ROW_COUNT;
-{%- endif %}
-    o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
+{%- endif %} o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
 {%- if edge.via %}
-    -- Looked for while the rows are there that they name.
-    PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (
+    PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (  -- while the rows are there that they name
         SELECT FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) | indent(prefix="        ") }}
     ));
 {%- endif %}

@@ -144,23 +144,17 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0];
-    -- asset_alias_asset_event: rows belong to asset_event.
-    DELETE FROM "public"."asset_alias_asset_event" AS t
-    WHERE t."event_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- asset_event: the members themselves go last.
-    DELETE FROM "public"."asset_event" AS t
-    WHERE t."id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."asset_alias_asset_event" AS t WHERE t."event_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."asset_event" AS t WHERE t."id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     IF p_watched THEN
         PERFORM windrow_airflow_3.all_gone('asset_event', (windrow_airflow_3.asset_event_count(p_members))[:1]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_delete(bigint, integer[], integer[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body d8b9d413e83d]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body fe1e0411d0b2]';
 
 -- asset_event_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text)

@@ -36,31 +36,16 @@ COMMENT ON FUNCTION windrow_airflow_3.callback_search(integer, text[], bigint, t
     'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 922f2becc88d]';
 
 -- callback_verdict: which of these rows are due: those that name something which is gone.
--- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+-- Without p_as_of, their time does not matter.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_verdict(
-    p_pass integer, p_keys uuid[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
+    p_pass integer, p_keys uuid[], p_as_of timestamptz, p_cutoff timestamptz
 )
 RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    IF p_lock AND p_as_of IS NULL THEN
-        PERFORM FROM unnest(p_keys) AS k(key) JOIN "public"."callback" AS t ON t."id" = k.key FOR UPDATE OF t;
-    ELSIF p_lock THEN
-        p_keys := ARRAY(
-            SELECT l.key
-            FROM (
-                SELECT k.key, k.position
-                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
-                JOIN "public"."callback" AS t ON t."id" = k.key
-                ORDER BY k.key
-                FOR UPDATE OF t SKIP LOCKED
-            ) AS l
-            ORDER BY l.position
-        );
-    END IF;
     RETURN QUERY
     SELECT
         k.key,
@@ -83,8 +68,8 @@ BEGIN
     ORDER BY k.position;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.callback_verdict(integer, uuid[], timestamptz, timestamptz, boolean) IS
-    'Which of the named rows are due, in their order, and why one of them stays. [body 9183ea1cb046]';
+COMMENT ON FUNCTION windrow_airflow_3.callback_verdict(integer, uuid[], timestamptz, timestamptz) IS
+    'Which of the named rows are due, in their order, and why one of them stays. [body fc300ccffb32]';
 
 -- callback_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
 -- in between are read where they are not given.
@@ -116,11 +101,8 @@ DECLARE
     v_watched boolean := windrow_airflow_3.may_keep('callback');
 BEGIN
     o_rows := ARRAY[0, 0];
-    -- deadline: rows belong to callback.
-    DELETE FROM "public"."deadline" AS t
-    WHERE t."callback_id" = ANY (v_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."deadline" AS t WHERE t."callback_id" = ANY (v_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     IF v_watched THEN
         PERFORM windrow_airflow_3.all_gone('callback', (windrow_airflow_3.callback_count(v_members))[:1]);
     END IF;
@@ -143,7 +125,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_delete(bigint, uuid[]) IS
-    'Deletes the given rows of callback with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body d253d799c1e4]';
+    'Deletes the given rows of callback with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body ade126cef5a5]';
 SELECT windrow_airflow_3.register_routines('30_callback.sql', ARRAY[
     'callback_count', 'callback_delete', 'callback_search', 'callback_verdict'
 ]);

@@ -28,6 +28,78 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_runs_scope(timestamptz, bigint, text) 
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
+-- dag_runs_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
+-- which stay. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_roots()
+RETURNS TABLE (
+    o_key integer, o_scope text, o_ended timestamptz, o_newest boolean
+)
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        i."id"::integer, i."dag_id"::text,
+        (coalesce(i."end_date", i."updated_at"))::timestamptz,
+        (
+            true
+            -- The newest 1 of each dag_id, run_type stay.
+            AND (
+                i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
+                OR (i."run_type" IN ('scheduled', 'backfill')) IS NOT TRUE
+                OR (i."logical_date", i."id") < (
+                    SELECT n."logical_date", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                      AND n."logical_date" IS NOT NULL AND n."run_type" IN ('scheduled', 'backfill')
+                    ORDER BY n."logical_date" DESC, n."id" DESC
+                    LIMIT 1
+                )
+            )
+            -- The newest 1 of each dag_id, run_type stay.
+            AND (
+                i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
+                OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
+                OR (i."partition_date", i."run_after", i."id") < (
+                    SELECT n."partition_date", n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                      AND n."partition_date" IS NOT NULL AND n."run_after" IS NOT NULL AND n."run_type" IN ('scheduled', 'backfill') AND n."partition_key" IS NOT NULL
+                    ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                )
+            )
+            -- The newest 1 of each dag_id, run_type stay.
+            AND (
+                i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
+                OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL) IS NOT TRUE
+                OR (i."run_after", i."id") < (
+                    SELECT n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
+                      AND n."run_after" IS NOT NULL AND n."run_type" IN ('scheduled', 'backfill') AND n."partition_key" IS NOT NULL AND n."partition_date" IS NULL
+                    ORDER BY n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                )
+            )
+            -- The newest 1 of each dag_id stay.
+            AND (
+                i."dag_id" IS NULL OR i."run_after" IS NULL
+                OR (i."run_type" = 'asset_triggered') IS NOT TRUE
+                OR (i."run_after", i."id") < (
+                    SELECT n."run_after", n."id"
+                    FROM "public"."dag_run" AS n
+                    WHERE n."dag_id" = i."dag_id"
+                      AND n."run_after" IS NOT NULL AND n."run_type" = 'asset_triggered'
+                    ORDER BY n."run_after" DESC, n."id" DESC
+                    LIMIT 1
+                )
+            )
+        ) IS NOT TRUE
+    FROM "public"."dag_run" AS i
+    WHERE i."state" IN ('success', 'failed');
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_runs_roots() IS
+    'The final roots of dag_run, and whether they stay as the newest of their group. Reads only. [body 5c8de778d707]';
+
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_next(
     p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -39,86 +111,24 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET p
 AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT r."id", r.ended
+    SELECT r.o_key, r.o_ended
     FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s
-    -- The last one of each dag_id that stays is looked up once, and not for every row.
-    LEFT JOIN LATERAL (
-        SELECT n."run_after", n."id"
-        FROM "public"."dag_run" AS n
-        WHERE n."dag_id" = s.scope
-          AND n."run_after" IS NOT NULL
-          AND n."run_type" = 'asset_triggered'
-        ORDER BY n."run_after" DESC, n."id" DESC
-        LIMIT 1
-    ) AS l4 (by_1, key) ON true
     CROSS JOIN LATERAL (
-        SELECT i."id", coalesce(i."end_date", i."updated_at") AS ended
-        FROM "public"."dag_run" AS i
-        WHERE i."dag_id" = s.scope
-          AND coalesce(i."end_date", i."updated_at") < s.cutoff
-          AND (coalesce(i."end_date", i."updated_at"), i."id") > (p_after_time, p_after_key)
-          AND i."state" IN ('success', 'failed')
-          -- The newest 1 of each dag_id, run_type stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
-              OR (i."run_type" IN ('scheduled', 'backfill')) IS NOT TRUE
-              OR (i."logical_date", i."id") < (
-                  SELECT n."logical_date", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                    AND n."logical_date" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill')
-                  ORDER BY n."logical_date" DESC, n."id" DESC
-                  LIMIT 1
-              )
-          )
-          -- The newest 1 of each dag_id, run_type stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
-              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
-              OR (i."partition_date", i."run_after", i."id") < (
-                  SELECT n."partition_date", n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                    AND n."partition_date" IS NOT NULL
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill')
-                    AND n."partition_key" IS NOT NULL
-                  ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-              )
-          )
-          -- The newest 1 of each dag_id, run_type stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
-              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL) IS NOT TRUE
-              OR (i."run_after", i."id") < (
-                  SELECT n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill')
-                    AND n."partition_key" IS NOT NULL
-                    AND n."partition_date" IS NULL
-                  ORDER BY n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-              )
-          )
-          -- The newest 1 of each dag_id stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_after" IS NULL
-              OR (i."run_type" = 'asset_triggered') IS NOT TRUE
-              OR (i."run_after", i."id") < (l4.by_1, l4.key)
-          )
-        ORDER BY coalesce(i."end_date", i."updated_at"), i."id"
+        SELECT i.o_key, i.o_ended
+        FROM windrow_airflow_3.dag_runs_roots() AS i
+        WHERE i.o_scope = s.scope
+          AND i.o_ended < s.cutoff
+          AND (i.o_ended, i.o_key) > (p_after_time, p_after_key)
+          AND NOT i.o_newest
+        ORDER BY i.o_ended, i.o_key
         LIMIT p_limit
     ) AS r
-    ORDER BY r.ended, r."id"
+    ORDER BY r.o_ended, r.o_key
     LIMIT p_limit;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_next(timestamptz, bigint, text, timestamptz, integer, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; judge() decides. [body 04f239f60a10]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; judge() decides. [body 73b999a9afed]';
 
 -- dag_runs_members: rows of dag_run, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- the place of their dag_id in p_scopes.
@@ -166,256 +176,114 @@ AS $windrow$
 DECLARE
     v_newest integer[] := '{}';
 BEGIN
-    IF p_lock THEN
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."logical_date" AS by_1
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_type" IS NOT NULL
-                  AND i."logical_date" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill')
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, run_type, and not for every row.
-                SELECT g.per_1, g.per_2, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."logical_date", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
-                      AND n."logical_date" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill')
-                    ORDER BY n."logical_date" DESC, n."id" DESC
-                    LIMIT 1
-                    FOR KEY SHARE SKIP LOCKED
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."partition_date" AS by_1, i."run_after" AS by_2
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_type" IS NOT NULL
-                  AND i."partition_date" IS NOT NULL
-                  AND i."run_after" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill')
-                  AND i."partition_key" IS NOT NULL
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, run_type, and not for every row.
-                SELECT g.per_1, g.per_2, l.by_1, l.by_2, l.key
-                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."partition_date", n."run_after", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
-                      AND n."partition_date" IS NOT NULL
-                      AND n."run_after" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill')
-                      AND n."partition_key" IS NOT NULL
-                    ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
-                    LIMIT 1
-                    FOR KEY SHARE SKIP LOCKED
-                ) AS l (by_1, by_2, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-            WHERE ((c.by_1, c.by_2, c.key) < (l.by_1, l.by_2, l.key)) IS NOT TRUE
-        );
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."run_after" AS by_1
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_type" IS NOT NULL
-                  AND i."run_after" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill')
-                  AND i."partition_key" IS NOT NULL
-                  AND i."partition_date" IS NULL
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, run_type, and not for every row.
-                SELECT g.per_1, g.per_2, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."run_after", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
-                      AND n."run_after" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill')
-                      AND n."partition_key" IS NOT NULL
-                      AND n."partition_date" IS NULL
-                    ORDER BY n."run_after" DESC, n."id" DESC
-                    LIMIT 1
-                    FOR KEY SHARE SKIP LOCKED
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_after" AS by_1
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_after" IS NOT NULL
-                  AND i."run_type" = 'asset_triggered'
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, and not for every row.
-                SELECT g.per_1, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."run_after", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1
-                      AND n."run_after" IS NOT NULL
-                      AND n."run_type" = 'asset_triggered'
-                    ORDER BY n."run_after" DESC, n."id" DESC
-                    LIMIT 1
-                    FOR KEY SHARE SKIP LOCKED
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
-    ELSE
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."logical_date" AS by_1
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_type" IS NOT NULL
-                  AND i."logical_date" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill')
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, run_type, and not for every row.
-                SELECT g.per_1, g.per_2, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."logical_date", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
-                      AND n."logical_date" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill')
-                    ORDER BY n."logical_date" DESC, n."id" DESC
-                    LIMIT 1
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."partition_date" AS by_1, i."run_after" AS by_2
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_type" IS NOT NULL
-                  AND i."partition_date" IS NOT NULL
-                  AND i."run_after" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill')
-                  AND i."partition_key" IS NOT NULL
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, run_type, and not for every row.
-                SELECT g.per_1, g.per_2, l.by_1, l.by_2, l.key
-                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."partition_date", n."run_after", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
-                      AND n."partition_date" IS NOT NULL
-                      AND n."run_after" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill')
-                      AND n."partition_key" IS NOT NULL
-                    ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
-                    LIMIT 1
-                ) AS l (by_1, by_2, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-            WHERE ((c.by_1, c.by_2, c.key) < (l.by_1, l.by_2, l.key)) IS NOT TRUE
-        );
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."run_after" AS by_1
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_type" IS NOT NULL
-                  AND i."run_after" IS NOT NULL
-                  AND i."run_type" IN ('scheduled', 'backfill')
-                  AND i."partition_key" IS NOT NULL
-                  AND i."partition_date" IS NULL
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, run_type, and not for every row.
-                SELECT g.per_1, g.per_2, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."run_after", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
-                      AND n."run_after" IS NOT NULL
-                      AND n."run_type" IN ('scheduled', 'backfill')
-                      AND n."partition_key" IS NOT NULL
-                      AND n."partition_date" IS NULL
-                    ORDER BY n."run_after" DESC, n."id" DESC
-                    LIMIT 1
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."run_after" AS by_1
-                FROM "public"."dag_run" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."run_after" IS NOT NULL
-                  AND i."run_type" = 'asset_triggered'
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, and not for every row.
-                SELECT g.per_1, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."run_after", n."id"
-                    FROM "public"."dag_run" AS n
-                    WHERE n."dag_id" = g.per_1
-                      AND n."run_after" IS NOT NULL
-                      AND n."run_type" = 'asset_triggered'
-                    ORDER BY n."run_after" DESC, n."id" DESC
-                    LIMIT 1
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::integer
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
+    IF NOT p_lock THEN
+        RETURN ARRAY(SELECT i.o_key::integer FROM windrow_airflow_3.dag_runs_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
+    v_newest := v_newest || ARRAY(
+        WITH counted AS MATERIALIZED (
+            SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."logical_date" AS by_1
+            FROM "public"."dag_run" AS i
+            WHERE i."id" = ANY (p_ids)
+              AND i."dag_id" IS NOT NULL AND i."run_type" IS NOT NULL AND i."logical_date" IS NOT NULL AND i."run_type" IN ('scheduled', 'backfill')
+        ), last AS MATERIALIZED (
+            -- Once for each dag_id, run_type, and not for every row.
+            SELECT g.per_1, g.per_2, l.by_1, l.key
+            FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+            CROSS JOIN LATERAL (
+                SELECT n."logical_date", n."id"
+                FROM "public"."dag_run" AS n
+                WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                  AND n."logical_date" IS NOT NULL AND n."run_type" IN ('scheduled', 'backfill')
+                ORDER BY n."logical_date" DESC, n."id" DESC
+                LIMIT 1
+                FOR KEY SHARE SKIP LOCKED
+            ) AS l (by_1, key)
+        )
+        SELECT c.key::integer
+        FROM counted AS c
+        LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+    );
+    v_newest := v_newest || ARRAY(
+        WITH counted AS MATERIALIZED (
+            SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."partition_date" AS by_1, i."run_after" AS by_2
+            FROM "public"."dag_run" AS i
+            WHERE i."id" = ANY (p_ids)
+              AND i."dag_id" IS NOT NULL AND i."run_type" IS NOT NULL AND i."partition_date" IS NOT NULL AND i."run_after" IS NOT NULL AND i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL
+        ), last AS MATERIALIZED (
+            -- Once for each dag_id, run_type, and not for every row.
+            SELECT g.per_1, g.per_2, l.by_1, l.by_2, l.key
+            FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+            CROSS JOIN LATERAL (
+                SELECT n."partition_date", n."run_after", n."id"
+                FROM "public"."dag_run" AS n
+                WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                  AND n."partition_date" IS NOT NULL AND n."run_after" IS NOT NULL AND n."run_type" IN ('scheduled', 'backfill') AND n."partition_key" IS NOT NULL
+                ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
+                LIMIT 1
+                FOR KEY SHARE SKIP LOCKED
+            ) AS l (by_1, by_2, key)
+        )
+        SELECT c.key::integer
+        FROM counted AS c
+        LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+        WHERE ((c.by_1, c.by_2, c.key) < (l.by_1, l.by_2, l.key)) IS NOT TRUE
+    );
+    v_newest := v_newest || ARRAY(
+        WITH counted AS MATERIALIZED (
+            SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."run_after" AS by_1
+            FROM "public"."dag_run" AS i
+            WHERE i."id" = ANY (p_ids)
+              AND i."dag_id" IS NOT NULL AND i."run_type" IS NOT NULL AND i."run_after" IS NOT NULL AND i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL
+        ), last AS MATERIALIZED (
+            -- Once for each dag_id, run_type, and not for every row.
+            SELECT g.per_1, g.per_2, l.by_1, l.key
+            FROM (SELECT DISTINCT c.per_1, c.per_2 FROM counted AS c) AS g
+            CROSS JOIN LATERAL (
+                SELECT n."run_after", n."id"
+                FROM "public"."dag_run" AS n
+                WHERE n."dag_id" = g.per_1 AND n."run_type" = g.per_2
+                  AND n."run_after" IS NOT NULL AND n."run_type" IN ('scheduled', 'backfill') AND n."partition_key" IS NOT NULL AND n."partition_date" IS NULL
+                ORDER BY n."run_after" DESC, n."id" DESC
+                LIMIT 1
+                FOR KEY SHARE SKIP LOCKED
+            ) AS l (by_1, key)
+        )
+        SELECT c.key::integer
+        FROM counted AS c
+        LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
+        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+    );
+    v_newest := v_newest || ARRAY(
+        WITH counted AS MATERIALIZED (
+            SELECT i."id" AS key, i."dag_id" AS per_1, i."run_after" AS by_1
+            FROM "public"."dag_run" AS i
+            WHERE i."id" = ANY (p_ids)
+              AND i."dag_id" IS NOT NULL AND i."run_after" IS NOT NULL AND i."run_type" = 'asset_triggered'
+        ), last AS MATERIALIZED (
+            -- Once for each dag_id, and not for every row.
+            SELECT g.per_1, l.by_1, l.key
+            FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
+            CROSS JOIN LATERAL (
+                SELECT n."run_after", n."id"
+                FROM "public"."dag_run" AS n
+                WHERE n."dag_id" = g.per_1
+                  AND n."run_after" IS NOT NULL AND n."run_type" = 'asset_triggered'
+                ORDER BY n."run_after" DESC, n."id" DESC
+                LIMIT 1
+                FOR KEY SHARE SKIP LOCKED
+            ) AS l (by_1, key)
+        )
+        SELECT c.key::integer
+        FROM counted AS c
+        LEFT JOIN last AS l ON l.per_1 = c.per_1
+        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+    );
     RETURN v_newest;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_newest(integer[], boolean) IS
-    'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body f6a259c567ca]';
+    'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body 68dac30060af]';
 
 -- dag_runs_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
 -- in between are read where they are not given.
@@ -485,150 +353,93 @@ BEGIN
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
         k_task_instance := ARRAY(
             SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
-            WHERE p."id" = ANY (p_members)
-            ORDER BY 1
+            WHERE p."id" = ANY (p_members) ORDER BY 1
         );
     END IF;
     IF NOT p_left @> ARRAY[8, 9] THEN
         k_task_instance_history := ARRAY(
             SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
-            WHERE p."id" = ANY (k_task_instance)
-            ORDER BY 1
+            WHERE p."id" = ANY (k_task_instance) ORDER BY 1
         );
     END IF;
     k_asset_partition_dag_run := ARRAY(
-        SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members) ORDER BY 1
     );
-    -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
     n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run) THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(
         SELECT t."asset_partition_dag_run_id"::integer FROM "public"."partitioned_asset_key_log" AS t
         WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1] AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)]
         LIMIT cardinality(k_asset_partition_dag_run)
     )) ELSE k_asset_partition_dag_run END;
-    DELETE FROM "public"."partitioned_asset_key_log" AS t
-    WHERE t."asset_partition_dag_run_id" = ANY (n_asset_partition_dag_run);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- asset_partition_dag_run: rows belong to dag_run.
-    DELETE FROM "public"."asset_partition_dag_run" AS t
-    WHERE t."created_dag_run_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- dag_run_note: rows belong to dag_run.
-    DELETE FROM "public"."dag_run_note" AS t
-    WHERE t."dag_run_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- dagrun_asset_event: rows belong to dag_run.
-    DELETE FROM "public"."dagrun_asset_event" AS t
-    WHERE t."dag_run_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
-    -- deadline: rows belong to dag_run.
-    DELETE FROM "public"."deadline" AS t
-    WHERE t."dagrun_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := o_rows[5] + v_rows;
-    -- hitl_detail: rows belong to task_instance.
+    DELETE FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (n_asset_partition_dag_run);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."dag_run_note" AS t WHERE t."dag_run_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    DELETE FROM "public"."dagrun_asset_event" AS t WHERE t."dag_run_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."deadline" AS t WHERE t."dagrun_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
     IF 6 <> ALL (p_left) THEN
-        DELETE FROM "public"."hitl_detail" AS t
-        WHERE t."ti_id" = ANY (k_task_instance);
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[6] := o_rows[6] + v_rows;
+        DELETE FROM "public"."hitl_detail" AS t WHERE t."ti_id" = ANY (k_task_instance);
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
     END IF;
-    -- rendered_task_instance_fields: rows belong to task_instance.
     IF 7 <> ALL (p_left) THEN
-        DELETE FROM "public"."rendered_task_instance_fields" AS t
-        USING "public"."task_instance" AS p
-        WHERE p."id" = ANY (k_task_instance)
-          AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[7] := o_rows[7] + v_rows;
-        -- Looked for while the rows are there that they name.
-        PERFORM windrow_airflow_3.none_left('rendered_task_instance_fields', p_watched AND EXISTS (
+        DELETE FROM "public"."rendered_task_instance_fields" AS t USING "public"."task_instance" AS p
+        WHERE p."id" = ANY (k_task_instance) AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
+        PERFORM windrow_airflow_3.none_left('rendered_task_instance_fields', p_watched AND EXISTS (  -- while the rows are there that they name
             SELECT FROM "public"."rendered_task_instance_fields" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
             WHERE p."id" = ANY (k_task_instance)
         ));
     END IF;
-    -- hitl_detail_history: rows belong to task_instance_history.
     IF 8 <> ALL (p_left) THEN
-        DELETE FROM "public"."hitl_detail_history" AS t
-        WHERE t."ti_history_id" = ANY (k_task_instance_history);
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[8] := o_rows[8] + v_rows;
+        DELETE FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (k_task_instance_history);
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     END IF;
-    -- task_instance_history: rows belong to task_instance.
     IF 9 <> ALL (p_left) THEN
-        DELETE FROM "public"."task_instance_history" AS t
-        WHERE t."task_instance_id" = ANY (k_task_instance_history);
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[9] := o_rows[9] + v_rows;
-        -- Looked for while the rows are there that they name.
-        PERFORM windrow_airflow_3.none_left('task_instance_history', p_watched AND EXISTS (
+        DELETE FROM "public"."task_instance_history" AS t WHERE t."task_instance_id" = ANY (k_task_instance_history);
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
+        PERFORM windrow_airflow_3.none_left('task_instance_history', p_watched AND EXISTS (  -- while the rows are there that they name
             SELECT FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
             WHERE p."id" = ANY (k_task_instance)
         ));
     END IF;
-    -- task_instance_note: rows belong to task_instance.
     IF 10 <> ALL (p_left) THEN
-        DELETE FROM "public"."task_instance_note" AS t
-        WHERE t."ti_id" = ANY (k_task_instance);
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[10] := o_rows[10] + v_rows;
+        DELETE FROM "public"."task_instance_note" AS t WHERE t."ti_id" = ANY (k_task_instance);
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     END IF;
-    -- task_map: rows belong to task_instance.
     IF 11 <> ALL (p_left) THEN
-        DELETE FROM "public"."task_map" AS t
-        USING "public"."task_instance" AS p
-        WHERE p."id" = ANY (k_task_instance)
-          AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[11] := o_rows[11] + v_rows;
-        -- Looked for while the rows are there that they name.
-        PERFORM windrow_airflow_3.none_left('task_map', p_watched AND EXISTS (
+        DELETE FROM "public"."task_map" AS t USING "public"."task_instance" AS p
+        WHERE p."id" = ANY (k_task_instance) AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
+        PERFORM windrow_airflow_3.none_left('task_map', p_watched AND EXISTS (  -- while the rows are there that they name
             SELECT FROM "public"."task_map" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
             WHERE p."id" = ANY (k_task_instance)
         ));
     END IF;
-    -- task_reschedule: rows belong to task_instance.
     IF 12 <> ALL (p_left) THEN
-        DELETE FROM "public"."task_reschedule" AS t
-        WHERE t."ti_id" = ANY (k_task_instance);
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[12] := o_rows[12] + v_rows;
+        DELETE FROM "public"."task_reschedule" AS t WHERE t."ti_id" = ANY (k_task_instance);
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
     END IF;
-    -- xcom: rows belong to task_instance.
     IF 13 <> ALL (p_left) THEN
-        DELETE FROM "public"."xcom" AS t
-        USING "public"."task_instance" AS p
-        WHERE p."id" = ANY (k_task_instance)
-          AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[13] := o_rows[13] + v_rows;
-        -- Looked for while the rows are there that they name.
-        PERFORM windrow_airflow_3.none_left('xcom', p_watched AND EXISTS (
+        DELETE FROM "public"."xcom" AS t USING "public"."task_instance" AS p
+        WHERE p."id" = ANY (k_task_instance) AND t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index";
+        GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
+        PERFORM windrow_airflow_3.none_left('xcom', p_watched AND EXISTS (  -- while the rows are there that they name
             SELECT FROM "public"."xcom" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index"
             WHERE p."id" = ANY (k_task_instance)
         ));
     END IF;
-    -- task_instance: rows belong to dag_run.
-    DELETE FROM "public"."task_instance" AS t
-    USING "public"."dag_run" AS p
-    WHERE p."id" = ANY (p_members)
-      AND t."dag_id" = p."dag_id" AND t."run_id" = p."run_id";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[14] := o_rows[14] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_airflow_3.none_left('task_instance', p_watched AND EXISTS (
+    DELETE FROM "public"."task_instance" AS t USING "public"."dag_run" AS p
+    WHERE p."id" = ANY (p_members) AND t."dag_id" = p."dag_id" AND t."run_id" = p."run_id";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := o_rows[14] + v_rows;
+    PERFORM windrow_airflow_3.none_left('task_instance', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
         WHERE p."id" = ANY (p_members)
     ));
-    -- task_state_store: rows belong to dag_run.
-    DELETE FROM "public"."task_state_store" AS t
-    WHERE t."dag_run_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[15] := o_rows[15] + v_rows;
+    DELETE FROM "public"."task_state_store" AS t WHERE t."dag_run_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     -- backfill_dag_run: rows outlive those of dag_run that dag_run_id names.
     UPDATE "public"."backfill_dag_run" AS t
     SET "dag_run_id" = NULL
@@ -639,18 +450,15 @@ BEGIN
         RAISE EXCEPTION 'rows of % could not be updated', 'backfill_dag_run'
             USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
     END IF;
-    -- dag_run: the members themselves go last.
-    DELETE FROM "public"."dag_run" AS t
-    WHERE t."id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[16] := o_rows[16] + v_rows;
+    DELETE FROM "public"."dag_run" AS t WHERE t."id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
     IF p_watched THEN
         PERFORM windrow_airflow_3.all_gone('dag_runs', (windrow_airflow_3.dag_runs_count(p_members, k_task_instance, k_task_instance_history, k_asset_partition_dag_run))[:15]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_delete(bigint, integer[], integer[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 7471e6415b54]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body b95322cc5478]';
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_undated(p_as_of timestamptz, p_scope text)
@@ -681,82 +489,22 @@ DECLARE
 BEGIN
     RETURN (
         SELECT count(*)
-        FROM "public"."dag_run" AS i
-        WHERE coalesce(i."end_date", i."updated_at") < v_default
-          AND i."state" IN ('success', 'failed')
-          -- The newest 1 of each dag_id, run_type stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
-              OR (i."run_type" IN ('scheduled', 'backfill')) IS NOT TRUE
-              OR (i."logical_date", i."id") < (
-                  SELECT n."logical_date", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                    AND n."logical_date" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill')
-                  ORDER BY n."logical_date" DESC, n."id" DESC
-                  LIMIT 1
-              )
-          )
-          -- The newest 1 of each dag_id, run_type stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
-              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
-              OR (i."partition_date", i."run_after", i."id") < (
-                  SELECT n."partition_date", n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                    AND n."partition_date" IS NOT NULL
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill')
-                    AND n."partition_key" IS NOT NULL
-                  ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-              )
-          )
-          -- The newest 1 of each dag_id, run_type stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
-              OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL AND i."partition_date" IS NULL) IS NOT TRUE
-              OR (i."run_after", i."id") < (
-                  SELECT n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type"
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" IN ('scheduled', 'backfill')
-                    AND n."partition_key" IS NOT NULL
-                    AND n."partition_date" IS NULL
-                  ORDER BY n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-              )
-          )
-          -- The newest 1 of each dag_id stay.
-          AND (
-              i."dag_id" IS NULL OR i."run_after" IS NULL
-              OR (i."run_type" = 'asset_triggered') IS NOT TRUE
-              OR (i."run_after", i."id") < (
-                  SELECT n."run_after", n."id"
-                  FROM "public"."dag_run" AS n
-                  WHERE n."dag_id" = i."dag_id"
-                    AND n."run_after" IS NOT NULL
-                    AND n."run_type" = 'asset_triggered'
-                  ORDER BY n."run_after" DESC, n."id" DESC
-                  LIMIT 1
-              )
-          )
+        FROM windrow_airflow_3.dag_runs_roots() AS i
+        WHERE i.o_ended < v_default
+          AND NOT i.o_newest
           AND NOT EXISTS (
               SELECT FROM windrow_airflow_3.policy AS p
               WHERE p.rule = 'dag_runs'
                 AND p.enabled
-                AND p.scope = i."dag_id"::text
+                AND p.scope = i.o_scope::text
           )
     );
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_runs_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body 6022ba818471]';
+    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body e66d647b13f0]';
 SELECT windrow_airflow_3.register_routines('30_dag_runs.sql', ARRAY[
-    'dag_runs_count', 'dag_runs_delete', 'dag_runs_members', 'dag_runs_newest', 'dag_runs_next', 'dag_runs_scope',
-    'dag_runs_undated', 'dag_runs_unlisted'
+    'dag_runs_count', 'dag_runs_delete', 'dag_runs_members', 'dag_runs_newest', 'dag_runs_next', 'dag_runs_roots',
+    'dag_runs_scope', 'dag_runs_undated', 'dag_runs_unlisted'
 ]);
 RESET ROLE;

@@ -23,6 +23,38 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_scope(timestamptz, bigint, tex
 
 -- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
+-- dag_version_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
+-- which stay. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_roots()
+RETURNS TABLE (
+    o_key uuid, o_scope text, o_ended timestamptz, o_newest boolean
+)
+LANGUAGE sql STABLE
+AS $windrow$
+    SELECT
+        i."id"::uuid, NULL::text,
+        (i."created_at")::timestamptz,
+        (
+            true
+            -- The newest 1 of each dag_id stay.
+            AND (
+                i."dag_id" IS NULL OR i."version_number" IS NULL
+                OR (i."version_number", i."id") < (
+                    SELECT n."version_number", n."id"
+                    FROM "public"."dag_version" AS n
+                    WHERE n."dag_id" = i."dag_id"
+                      AND n."version_number" IS NOT NULL
+                    ORDER BY n."version_number" DESC, n."id" DESC
+                    LIMIT 1
+                )
+            )
+        ) IS NOT TRUE
+    FROM "public"."dag_version" AS i
+    WHERE i."version_number" IS NOT NULL;
+$windrow$;
+COMMENT ON FUNCTION windrow_airflow_3.dag_version_roots() IS
+    'The final roots of dag_version, and whether they stay as the newest of their group. Reads only. [body 1ab996ae2cbd]';
+
 -- dag_version_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_next(
     p_as_of timestamptz, p_retention bigint, p_scope text,
@@ -34,31 +66,17 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET p
 AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT i."id", i."created_at"
-    FROM "public"."dag_version" AS i
-    WHERE i."created_at" < (
-        SELECT max(c.cutoff) FROM windrow_airflow_3.dag_version_scope(p_as_of, p_retention, p_scope) AS c
-    )
-      AND (i."created_at", i."id") > (p_after_time, p_after_key)
-      AND i."version_number" IS NOT NULL
-      -- The newest 1 of each dag_id stay.
-      AND (
-          i."dag_id" IS NULL OR i."version_number" IS NULL
-          OR (i."version_number", i."id") < (
-              SELECT n."version_number", n."id"
-              FROM "public"."dag_version" AS n
-              WHERE n."dag_id" = i."dag_id"
-                AND n."version_number" IS NOT NULL
-              ORDER BY n."version_number" DESC, n."id" DESC
-              LIMIT 1
-          )
-      )
-    ORDER BY i."created_at", i."id"
+    SELECT i.o_key, i.o_ended
+    FROM windrow_airflow_3.dag_version_roots() AS i
+    WHERE i.o_ended < (SELECT max(c.cutoff) FROM windrow_airflow_3.dag_version_scope(p_as_of, p_retention, p_scope) AS c)
+      AND (i.o_ended, i.o_key) > (p_after_time, p_after_key)
+      AND NOT i.o_newest
+    ORDER BY i.o_ended, i.o_key
     LIMIT p_limit;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_next(timestamptz, bigint, text, timestamptz, uuid, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; judge() decides. [body 6c17782a267a]';
+    'The next p_limit roots after the cursor (p_after_time, p_after_key), oldest first. Reads only; judge() decides. [body b0c79afdd231]';
 
 -- dag_version_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_kept(p_members uuid[])
@@ -147,65 +165,39 @@ AS $windrow$
 DECLARE
     v_newest uuid[] := '{}';
 BEGIN
-    IF p_lock THEN
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."version_number" AS by_1
-                FROM "public"."dag_version" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."version_number" IS NOT NULL
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, and not for every row.
-                SELECT g.per_1, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."version_number", n."id"
-                    FROM "public"."dag_version" AS n
-                    WHERE n."dag_id" = g.per_1
-                      AND n."version_number" IS NOT NULL
-                    ORDER BY n."version_number" DESC, n."id" DESC
-                    LIMIT 1
-                    FOR KEY SHARE SKIP LOCKED
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::uuid
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
-    ELSE
-        v_newest := v_newest || ARRAY(
-            WITH counted AS MATERIALIZED (
-                SELECT i."id" AS key, i."dag_id" AS per_1, i."version_number" AS by_1
-                FROM "public"."dag_version" AS i
-                WHERE i."id" = ANY (p_ids)
-                  AND i."dag_id" IS NOT NULL
-                  AND i."version_number" IS NOT NULL
-            ), last AS MATERIALIZED (
-                -- Once for each dag_id, and not for every row.
-                SELECT g.per_1, l.by_1, l.key
-                FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
-                CROSS JOIN LATERAL (
-                    SELECT n."version_number", n."id"
-                    FROM "public"."dag_version" AS n
-                    WHERE n."dag_id" = g.per_1
-                      AND n."version_number" IS NOT NULL
-                    ORDER BY n."version_number" DESC, n."id" DESC
-                    LIMIT 1
-                ) AS l (by_1, key)
-            )
-            SELECT c.key::uuid
-            FROM counted AS c
-            LEFT JOIN last AS l ON l.per_1 = c.per_1
-            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
-        );
+    IF NOT p_lock THEN
+        RETURN ARRAY(SELECT i.o_key::uuid FROM windrow_airflow_3.dag_version_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
+    v_newest := v_newest || ARRAY(
+        WITH counted AS MATERIALIZED (
+            SELECT i."id" AS key, i."dag_id" AS per_1, i."version_number" AS by_1
+            FROM "public"."dag_version" AS i
+            WHERE i."id" = ANY (p_ids)
+              AND i."dag_id" IS NOT NULL AND i."version_number" IS NOT NULL
+        ), last AS MATERIALIZED (
+            -- Once for each dag_id, and not for every row.
+            SELECT g.per_1, l.by_1, l.key
+            FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
+            CROSS JOIN LATERAL (
+                SELECT n."version_number", n."id"
+                FROM "public"."dag_version" AS n
+                WHERE n."dag_id" = g.per_1
+                  AND n."version_number" IS NOT NULL
+                ORDER BY n."version_number" DESC, n."id" DESC
+                LIMIT 1
+                FOR KEY SHARE SKIP LOCKED
+            ) AS l (by_1, key)
+        )
+        SELECT c.key::uuid
+        FROM counted AS c
+        LEFT JOIN last AS l ON l.per_1 = c.per_1
+        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+    );
     RETURN v_newest;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_newest(uuid[], boolean) IS
-    'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body ea27fa9e6ce0]';
+    'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body 56b55e79b29f]';
 
 -- dag_version_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
 -- in between are read where they are not given.
@@ -244,36 +236,23 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_serialized_dag := ARRAY(
-        SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members) ORDER BY 1
     );
-    -- dag_code: rows belong to dag_version.
-    DELETE FROM "public"."dag_code" AS t
-    WHERE t."dag_version_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- deadline_alert: rows belong to serialized_dag.
-    DELETE FROM "public"."deadline_alert" AS t
-    WHERE t."serialized_dag_id" = ANY (k_serialized_dag);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- serialized_dag: rows belong to dag_version.
-    DELETE FROM "public"."serialized_dag" AS t
-    WHERE t."dag_version_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- dag_version: the members themselves go last.
-    DELETE FROM "public"."dag_version" AS t
-    WHERE t."id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    DELETE FROM "public"."dag_version" AS t WHERE t."id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     IF p_watched THEN
         PERFORM windrow_airflow_3.all_gone('dag_version', (windrow_airflow_3.dag_version_count(p_members, k_serialized_dag))[:3]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_delete(bigint, uuid[], uuid[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 3c055bacd577]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 75ca61130fe1]';
 
 -- dag_version_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_undated(p_as_of timestamptz, p_scope text)
@@ -294,6 +273,6 @@ COMMENT ON FUNCTION windrow_airflow_3.dag_version_undated(timestamptz, text) IS
 
 SELECT windrow_airflow_3.register_routines('30_dag_version.sql', ARRAY[
     'dag_version_count', 'dag_version_delete', 'dag_version_kept', 'dag_version_members', 'dag_version_newest',
-    'dag_version_next', 'dag_version_scope', 'dag_version_undated'
+    'dag_version_next', 'dag_version_roots', 'dag_version_scope', 'dag_version_undated'
 ]);
 RESET ROLE;

@@ -42,33 +42,18 @@ COMMENT ON FUNCTION windrow_airflow_3.revoked_token_search(integer, text[], bigi
     'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 3e004cd5f8fb]';
 
 -- revoked_token_verdict: which of these rows are due: those whose exp has passed.
--- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+-- Without p_as_of, their time does not matter.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_verdict(
-    p_pass integer, p_keys text[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
+    p_pass integer, p_keys text[], p_as_of timestamptz, p_cutoff timestamptz
 )
 RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_now timestamptz := p_as_of;
 BEGIN
-    IF p_lock AND p_as_of IS NULL THEN
-        PERFORM FROM unnest(p_keys) AS k(key) JOIN "public"."revoked_token" AS t ON t."jti" = k.key FOR UPDATE OF t;
-    ELSIF p_lock THEN
-        p_keys := ARRAY(
-            SELECT l.key
-            FROM (
-                SELECT k.key, k.position
-                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
-                JOIN "public"."revoked_token" AS t ON t."jti" = k.key
-                ORDER BY k.key
-                FOR UPDATE OF t SKIP LOCKED
-            ) AS l
-            ORDER BY l.position
-        );
-    END IF;
     RETURN QUERY
     SELECT
         k.key,
@@ -85,8 +70,8 @@ BEGIN
     ORDER BY k.position;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.revoked_token_verdict(integer, text[], timestamptz, timestamptz, boolean) IS
-    'Which of the named rows are due, in their order, and why one of them stays. [body c86b68988e3e]';
+COMMENT ON FUNCTION windrow_airflow_3.revoked_token_verdict(integer, text[], timestamptz, timestamptz) IS
+    'Which of the named rows are due, in their order, and why one of them stays. [body 4699ac575e4e]';
 
 -- revoked_token_delete: deletes the given rows. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_delete(p_run bigint, p_keys text[], OUT o_rows bigint[], OUT o_samples text[])

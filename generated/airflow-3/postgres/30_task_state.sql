@@ -42,12 +42,12 @@ COMMENT ON FUNCTION windrow_airflow_3.task_state_search(integer, text[], bigint,
     'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 2ae985dd5925]';
 
 -- task_state_verdict: which of these rows are due: those whose expires_at has passed.
--- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+-- Without p_as_of, their time does not matter.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_verdict(
-    p_pass integer, p_keys integer[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
+    p_pass integer, p_keys integer[], p_as_of timestamptz, p_cutoff timestamptz
 )
 RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
@@ -55,21 +55,6 @@ DECLARE
     v_above boolean := windrow_airflow_3.any_holds('dag_runs');
     v_now timestamptz := p_as_of;
 BEGIN
-    IF p_lock AND p_as_of IS NULL THEN
-        PERFORM FROM unnest(p_keys) AS k(key) JOIN "public"."task_state_store" AS t ON t."id" = k.key FOR UPDATE OF t;
-    ELSIF p_lock THEN
-        p_keys := ARRAY(
-            SELECT l.key
-            FROM (
-                SELECT k.key, k.position
-                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
-                JOIN "public"."task_state_store" AS t ON t."id" = k.key
-                ORDER BY k.key
-                FOR UPDATE OF t SKIP LOCKED
-            ) AS l
-            ORDER BY l.position
-        );
-    END IF;
     RETURN QUERY
     SELECT
         k.key,
@@ -92,8 +77,8 @@ BEGIN
     ORDER BY k.position;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.task_state_verdict(integer, integer[], timestamptz, timestamptz, boolean) IS
-    'Which of the named rows are due, in their order, and why one of them stays. [body 32ad1069c66a]';
+COMMENT ON FUNCTION windrow_airflow_3.task_state_verdict(integer, integer[], timestamptz, timestamptz) IS
+    'Which of the named rows are due, in their order, and why one of them stays. [body 42c0603b29c5]';
 
 -- task_state_delete: deletes the given rows. Has no transaction control.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_delete(p_run bigint, p_keys integer[], OUT o_rows bigint[], OUT o_samples text[])

@@ -48,33 +48,18 @@ COMMENT ON FUNCTION windrow_airflow_3.tries_search(integer, text[], bigint, time
     'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body 309c1f8bd5c3]';
 
 -- tries_verdict: which of these rows are due: all but the newest 3 of each group; the higher key decides between equals.
--- Without p_as_of, their time does not matter. p_lock: under their locks; a run leaves what others have locked to them.
+-- Without p_as_of, their time does not matter.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_verdict(
-    p_pass integer, p_keys uuid[], p_as_of timestamptz, p_cutoff timestamptz, p_lock boolean
+    p_pass integer, p_keys uuid[], p_as_of timestamptz, p_cutoff timestamptz
 )
 RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
-LANGUAGE plpgsql SECURITY DEFINER
+LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_above boolean := windrow_airflow_3.any_holds('dag_runs');
 BEGIN
-    IF p_lock AND p_as_of IS NULL THEN
-        PERFORM FROM unnest(p_keys) AS k(key) JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key FOR UPDATE OF t;
-    ELSIF p_lock THEN
-        p_keys := ARRAY(
-            SELECT l.key
-            FROM (
-                SELECT k.key, k.position
-                FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
-                JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
-                ORDER BY k.key
-                FOR UPDATE OF t SKIP LOCKED
-            ) AS l
-            ORDER BY l.position
-        );
-    END IF;
     RETURN QUERY
     SELECT
         k.key,
@@ -105,8 +90,8 @@ BEGIN
     ORDER BY k.position;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_airflow_3.tries_verdict(integer, uuid[], timestamptz, timestamptz, boolean) IS
-    'Which of the named rows are due, in their order, and why one of them stays. [body 64dc7bfd530d]';
+COMMENT ON FUNCTION windrow_airflow_3.tries_verdict(integer, uuid[], timestamptz, timestamptz) IS
+    'Which of the named rows are due, in their order, and why one of them stays. [body 6df90a74cafa]';
 
 -- tries_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
 -- in between are read where they are not given.
@@ -138,11 +123,8 @@ DECLARE
     v_watched boolean := windrow_airflow_3.may_keep('tries');
 BEGIN
     o_rows := ARRAY[0, 0];
-    -- hitl_detail_history: rows belong to task_instance_history.
-    DELETE FROM "public"."hitl_detail_history" AS t
-    WHERE t."ti_history_id" = ANY (v_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."hitl_detail_history" AS t WHERE t."ti_history_id" = ANY (v_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     IF v_watched THEN
         PERFORM windrow_airflow_3.all_gone('tries', (windrow_airflow_3.tries_count(v_members))[:1]);
     END IF;
@@ -158,7 +140,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_delete(bigint, uuid[]) IS
-    'Deletes the given rows of task_instance_history with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body 63bb9acd4e35]';
+    'Deletes the given rows of task_instance_history with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body 048e48785e8c]';
 
 -- tries_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_unranked()

@@ -194,156 +194,92 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_act_hi_varinst := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1
     );
     k_act_hi_taskinst := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1
     );
     k_act_hi_attachment := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst) ORDER BY 1
     );
     k_act_hi_detail := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1
     );
     k_act_hi_decinst := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members) ORDER BY 1
     );
     k_act_hi_dec_out := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1
     );
     k_act_hi_dec_in := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1
     );
-    -- act_hi_caseactinst: rows belong to act_hi_caseinst.
-    DELETE FROM "public"."act_hi_caseactinst" AS t
-    WHERE t."case_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- act_ge_bytearray: rows belong to act_hi_varinst or act_hi_detail or act_hi_dec_in or act_hi_dec_out or act_hi_attachment.
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_varinst" AS p
-    WHERE p."id_" = ANY (k_act_hi_varinst)
-      AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p
+    WHERE p."id_" = ANY (k_act_hi_varinst) AND t."id_" = p."bytearray_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_"
         WHERE p."id_" = ANY (k_act_hi_varinst)
     ));
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_detail" AS p
-    WHERE p."id_" = ANY (k_act_hi_detail)
-      AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_detail" AS p
+    WHERE p."id_" = ANY (k_act_hi_detail) AND t."id_" = p."bytearray_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_"
         WHERE p."id_" = ANY (k_act_hi_detail)
     ));
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_dec_in" AS p
-    WHERE p."id_" = ANY (k_act_hi_dec_in)
-      AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_in" AS p
+    WHERE p."id_" = ANY (k_act_hi_dec_in) AND t."id_" = p."bytearray_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
         WHERE p."id_" = ANY (k_act_hi_dec_in)
     ));
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_dec_out" AS p
-    WHERE p."id_" = ANY (k_act_hi_dec_out)
-      AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_out" AS p
+    WHERE p."id_" = ANY (k_act_hi_dec_out) AND t."id_" = p."bytearray_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
         WHERE p."id_" = ANY (k_act_hi_dec_out)
     ));
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_attachment" AS p
-    WHERE p."id_" = ANY (k_act_hi_attachment)
-      AND t."id_" = p."content_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_attachment" AS p
+    WHERE p."id_" = ANY (k_act_hi_attachment) AND t."id_" = p."content_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    PERFORM windrow_camunda7_cases.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_"
         WHERE p."id_" = ANY (k_act_hi_attachment)
     ));
-    -- act_hi_dec_in: rows belong to act_hi_decinst.
-    DELETE FROM "public"."act_hi_dec_in" AS t
-    WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- act_hi_dec_out: rows belong to act_hi_decinst.
-    DELETE FROM "public"."act_hi_dec_out" AS t
-    WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
-    -- act_hi_decinst: rows belong to act_hi_caseinst.
-    DELETE FROM "public"."act_hi_decinst" AS t
-    WHERE t."case_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := o_rows[5] + v_rows;
-    -- act_hi_detail: rows belong to act_hi_caseinst.
-    DELETE FROM "public"."act_hi_detail" AS t
-    WHERE t."case_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[6] := o_rows[6] + v_rows;
-    -- act_hi_op_log: rows belong to act_hi_caseinst.
-    DELETE FROM "public"."act_hi_op_log" AS t
-    WHERE t."case_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[7] := o_rows[7] + v_rows;
-    -- act_hi_attachment: rows belong to act_hi_taskinst.
-    DELETE FROM "public"."act_hi_attachment" AS t
-    WHERE t."task_id_" = ANY (k_act_hi_taskinst);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[8] := o_rows[8] + v_rows;
-    -- act_hi_comment: rows belong to act_hi_taskinst.
-    DELETE FROM "public"."act_hi_comment" AS t
-    WHERE t."task_id_" = ANY (k_act_hi_taskinst);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[9] := o_rows[9] + v_rows;
-    -- act_hi_identitylink: rows belong to act_hi_taskinst.
-    DELETE FROM "public"."act_hi_identitylink" AS t
-    WHERE t."task_id_" = ANY (k_act_hi_taskinst);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[10] := o_rows[10] + v_rows;
-    -- act_hi_taskinst: rows belong to act_hi_caseinst.
-    DELETE FROM "public"."act_hi_taskinst" AS t
-    WHERE t."case_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[11] := o_rows[11] + v_rows;
-    -- act_hi_varinst: rows belong to act_hi_caseinst.
-    DELETE FROM "public"."act_hi_varinst" AS t
-    WHERE t."case_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[12] := o_rows[12] + v_rows;
-    -- act_hi_caseinst: the members themselves go last.
-    DELETE FROM "public"."act_hi_caseinst" AS t
-    WHERE t."id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[13] := o_rows[13] + v_rows;
+    DELETE FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    DELETE FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+    DELETE FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
+    DELETE FROM "public"."act_hi_op_log" AS t WHERE t."case_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
+    DELETE FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
+    DELETE FROM "public"."act_hi_comment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
+    DELETE FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
+    DELETE FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
+    DELETE FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
+    DELETE FROM "public"."act_hi_caseinst" AS t WHERE t."id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
     IF p_watched THEN
         PERFORM windrow_camunda7_cases.all_gone('case_instances', (windrow_camunda7_cases.case_instances_count(p_members, k_act_hi_varinst, k_act_hi_taskinst, k_act_hi_attachment, k_act_hi_detail, k_act_hi_decinst, k_act_hi_dec_out, k_act_hi_dec_in))[:12]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_cases.case_instances_delete(bigint, text[], text[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body ed604006ce5c]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 7b48fa1e4bdc]';
 
 -- case_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_undated(p_as_of timestamptz, p_scope text)

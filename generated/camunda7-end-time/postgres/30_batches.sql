@@ -328,98 +328,64 @@ BEGIN
         WHERE p."id_" = ANY (p_members)
         ORDER BY 1
     );
-    -- act_hi_incident: rows belong to act_hi_batch.
-    DELETE FROM "public"."act_hi_incident" AS t
-    USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (p_members)
-      AND t."job_def_id_" = p."seed_job_def_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
+    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p
+    WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."seed_job_def_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
         WHERE p."id_" = ANY (p_members)
     ));
-    DELETE FROM "public"."act_hi_incident" AS t
-    USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (p_members)
-      AND t."job_def_id_" = p."monitor_job_def_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
+    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p
+    WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."monitor_job_def_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
         WHERE p."id_" = ANY (p_members)
     ));
-    DELETE FROM "public"."act_hi_incident" AS t
-    USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (p_members)
-      AND t."job_def_id_" = p."batch_job_def_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
+    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p
+    WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."batch_job_def_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
         WHERE p."id_" = ANY (p_members)
     ));
-    -- act_ge_bytearray: rows belong to act_hi_job_log.
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_job_log" AS p
-    WHERE p."id_" = ANY (k_act_hi_job_log)
-      AND t."id_" = p."job_exception_stack_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_job_log" AS p
+    WHERE p."id_" = ANY (k_act_hi_job_log) AND t."id_" = p."job_exception_stack_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
         WHERE p."id_" = ANY (k_act_hi_job_log)
     ));
-    -- act_hi_job_log: rows belong to act_hi_batch.
-    DELETE FROM "public"."act_hi_job_log" AS t
-    USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (p_members)
-      AND t."job_def_id_" = p."seed_job_def_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
+    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p
+    WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."seed_job_def_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
         WHERE p."id_" = ANY (p_members)
     ));
-    DELETE FROM "public"."act_hi_job_log" AS t
-    USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (p_members)
-      AND t."job_def_id_" = p."monitor_job_def_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
+    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p
+    WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."monitor_job_def_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
         WHERE p."id_" = ANY (p_members)
     ));
-    DELETE FROM "public"."act_hi_job_log" AS t
-    USING "public"."act_hi_batch" AS p
-    WHERE p."id_" = ANY (p_members)
-      AND t."job_def_id_" = p."batch_job_def_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
+    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p
+    WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."batch_job_def_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
         WHERE p."id_" = ANY (p_members)
     ));
-    -- act_hi_batch: the members themselves go last.
-    DELETE FROM "public"."act_hi_batch" AS t
-    WHERE t."id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     IF p_watched THEN
         PERFORM windrow_camunda7_end_time.all_gone('batches', (windrow_camunda7_end_time.batches_count(p_members, k_act_hi_job_log))[:3]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_delete(bigint, text[], text[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 3126911b1887]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 4b286f3f7b41]';
 
 -- batches_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text)

@@ -162,30 +162,22 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0];
-    -- act_ge_bytearray: rows belong to act_hi_job_log.
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_job_log" AS p
-    WHERE p."id_" = ANY (p_members)
-      AND t."id_" = p."job_exception_stack_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_job_log" AS p
+    WHERE p."id_" = ANY (p_members) AND t."id_" = p."job_exception_stack_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
         WHERE p."id_" = ANY (p_members)
     ));
-    -- act_hi_job_log: the members themselves go last.
-    DELETE FROM "public"."act_hi_job_log" AS t
-    WHERE t."id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     IF p_watched THEN
         PERFORM windrow_camunda7_end_time.all_gone('cleanup_log', (windrow_camunda7_end_time.cleanup_log_count(p_members))[:1]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.cleanup_log_delete(bigint, text[], text[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body abaf80354eb4]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body cbf2a4d15349]';
 
 -- cleanup_log_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_undated(p_as_of timestamptz, p_scope text)

@@ -250,58 +250,38 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_dec_out := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members) ORDER BY 1
     );
     k_act_hi_dec_in := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members) ORDER BY 1
     );
-    -- act_ge_bytearray: rows belong to act_hi_dec_in or act_hi_dec_out.
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_dec_in" AS p
-    WHERE p."id_" = ANY (k_act_hi_dec_in)
-      AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_in" AS p
+    WHERE p."id_" = ANY (k_act_hi_dec_in) AND t."id_" = p."bytearray_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
         WHERE p."id_" = ANY (k_act_hi_dec_in)
     ));
-    DELETE FROM "public"."act_ge_bytearray" AS t
-    USING "public"."act_hi_dec_out" AS p
-    WHERE p."id_" = ANY (k_act_hi_dec_out)
-      AND t."id_" = p."bytearray_id_";
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- Looked for while the rows are there that they name.
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_out" AS p
+    WHERE p."id_" = ANY (k_act_hi_dec_out) AND t."id_" = p."bytearray_id_";
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (  -- while the rows are there that they name
         SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
         WHERE p."id_" = ANY (k_act_hi_dec_out)
     ));
-    -- act_hi_dec_in: rows belong to act_hi_decinst.
-    DELETE FROM "public"."act_hi_dec_in" AS t
-    WHERE t."dec_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- act_hi_dec_out: rows belong to act_hi_decinst.
-    DELETE FROM "public"."act_hi_dec_out" AS t
-    WHERE t."dec_inst_id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- act_hi_decinst: the members themselves go last.
-    DELETE FROM "public"."act_hi_decinst" AS t
-    WHERE t."id_" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    DELETE FROM "public"."act_hi_decinst" AS t WHERE t."id_" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     IF p_watched THEN
         PERFORM windrow_camunda7_end_time.all_gone('decisions', (windrow_camunda7_end_time.decisions_count(p_members, k_act_hi_dec_out, k_act_hi_dec_in))[:3]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.decisions_delete(bigint, text[], text[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body c9eddf7900b1]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 3fc4d618de7f]';
 
 -- decisions_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_undated(p_as_of timestamptz, p_scope text)

@@ -178,12 +178,10 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     k_t_ds_task_instance := ARRAY(
-        SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1
     );
     k_t_ds_alert := ARRAY(
-        SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1
     );
     -- The files that t_ds_task_instance names go to the outbox, to be removed later.
     INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
@@ -191,95 +189,56 @@ BEGIN
     FROM "public"."t_ds_task_instance" AS t
     WHERE t."workflow_instance_id" = ANY (p_artifacts)
       AND t."log_path" <> '';
-    -- t_ds_alert_send_status: rows belong to t_ds_alert.
     n_t_ds_alert := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_alert) THEN windrow_dolphinscheduler.those_found(k_t_ds_alert, ARRAY(
         SELECT t."alert_id"::integer FROM "public"."t_ds_alert_send_status" AS t
         WHERE t."alert_id" BETWEEN k_t_ds_alert[1] AND k_t_ds_alert[cardinality(k_t_ds_alert)]
         LIMIT cardinality(k_t_ds_alert)
     )) ELSE k_t_ds_alert END;
-    DELETE FROM "public"."t_ds_alert_send_status" AS t
-    WHERE t."alert_id" = ANY (n_t_ds_alert);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- t_ds_alert: rows belong to t_ds_workflow_instance.
-    DELETE FROM "public"."t_ds_alert" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- t_ds_command: rows belong to t_ds_workflow_instance.
-    DELETE FROM "public"."t_ds_command" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- t_ds_error_command: rows belong to t_ds_workflow_instance.
-    DELETE FROM "public"."t_ds_error_command" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
-    -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
-    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t
-    WHERE t."parent_workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := o_rows[5] + v_rows;
-    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t
-    WHERE t."sub_workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := o_rows[5] + v_rows;
-    -- t_ds_relation_workflow_instance: a link goes with either of its ends in t_ds_workflow_instance.
-    DELETE FROM "public"."t_ds_relation_workflow_instance" AS t
-    WHERE t."parent_workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[6] := o_rows[6] + v_rows;
-    DELETE FROM "public"."t_ds_relation_workflow_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[6] := o_rows[6] + v_rows;
-    -- t_ds_serial_command: rows belong to t_ds_workflow_instance.
-    DELETE FROM "public"."t_ds_serial_command" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[7] := o_rows[7] + v_rows;
-    -- t_ds_task_group_queue: rows belong to t_ds_workflow_instance or t_ds_task_instance.
-    DELETE FROM "public"."t_ds_task_group_queue" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[8] := o_rows[8] + v_rows;
+    DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (n_t_ds_alert);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    DELETE FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."t_ds_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    DELETE FROM "public"."t_ds_error_command" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."parent_workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+    DELETE FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."sub_workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+    DELETE FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."parent_workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
+    DELETE FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) AND t."workflow_instance_id" <> 0;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
+    DELETE FROM "public"."t_ds_serial_command" AS t WHERE t."workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
+    DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_task_instance) THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(
         SELECT t."task_id"::integer FROM "public"."t_ds_task_group_queue" AS t
         WHERE t."task_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
         LIMIT cardinality(k_t_ds_task_instance)
     )) ELSE k_t_ds_task_instance END;
-    DELETE FROM "public"."t_ds_task_group_queue" AS t
-    WHERE t."task_id" = ANY (n_t_ds_task_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[8] := o_rows[8] + v_rows;
-    -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
+    DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (n_t_ds_task_instance);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_task_instance) THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(
         SELECT t."task_instance_id"::integer FROM "public"."t_ds_task_instance_context" AS t
         WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
         LIMIT cardinality(k_t_ds_task_instance)
     )) ELSE k_t_ds_task_instance END;
-    DELETE FROM "public"."t_ds_task_instance_context" AS t
-    WHERE t."task_instance_id" = ANY (n_t_ds_task_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[9] := o_rows[9] + v_rows;
-    -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
-    DELETE FROM "public"."t_ds_task_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[10] := o_rows[10] + v_rows;
-    -- t_ds_workflow_instance: the members themselves go last.
-    DELETE FROM "public"."t_ds_workflow_instance" AS t
-    WHERE t."id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[11] := o_rows[11] + v_rows;
+    DELETE FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (n_t_ds_task_instance);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
+    DELETE FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
+    DELETE FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
     IF p_watched THEN
         PERFORM windrow_dolphinscheduler.all_gone('workflow_instances', (windrow_dolphinscheduler.workflow_instances_count(p_members, k_t_ds_task_instance, k_t_ds_alert))[:10]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_dolphinscheduler.workflow_instances_delete(bigint, bigint[], bigint[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 195c4e43a8ad]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body ea87e74851c7]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_undated(p_as_of timestamptz, p_scope text)

@@ -139,13 +139,10 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0];
     k_state_instance := ARRAY(
-        SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
-        ORDER BY 1
+        SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members) ORDER BY 1
     );
-    -- persistent_attribute: rows belong to workflow_instance.
     WITH gone AS (
-        DELETE FROM "public"."persistent_attribute" AS t
-        WHERE t."workflow_instance_id" = ANY (p_members)
+        DELETE FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)
         RETURNING t.*
     ),
     kept AS (
@@ -160,54 +157,39 @@ BEGIN
     IF v_kept <> v_rows THEN
         RAISE EXCEPTION '% rows of % were deleted, and % archived', v_rows, 'persistent_attribute', v_kept
             USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
-    END IF;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- state_instance_history: a link goes with either of its ends in state_instance.
+    END IF; o_rows[1] := o_rows[1] + v_rows;
     n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
         SELECT t."state_instance_id"::integer FROM "public"."state_instance_history" AS t
         WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
         LIMIT cardinality(k_state_instance)
     )) ELSE k_state_instance END;
-    DELETE FROM "public"."state_instance_history" AS t
-    WHERE t."state_instance_id" = ANY (n_state_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
+    DELETE FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (n_state_instance);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
         SELECT t."previous_state_instance_id"::integer FROM "public"."state_instance_history" AS t
         WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
         LIMIT cardinality(k_state_instance)
     )) ELSE k_state_instance END;
-    DELETE FROM "public"."state_instance_history" AS t
-    WHERE t."previous_state_instance_id" = ANY (n_state_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- state_instance_owners: rows belong to state_instance.
+    DELETE FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" = ANY (n_state_instance);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
         SELECT t."state_instance_id"::integer FROM "public"."state_instance_owners" AS t
         WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
         LIMIT cardinality(k_state_instance)
     )) ELSE k_state_instance END;
-    DELETE FROM "public"."state_instance_owners" AS t
-    WHERE t."state_instance_id" = ANY (n_state_instance);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- state_instance: rows belong to workflow_instance.
-    DELETE FROM "public"."state_instance" AS t
-    WHERE t."workflow_instance_id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
-    -- workflow_instance: the members themselves go last.
-    DELETE FROM "public"."workflow_instance" AS t
-    WHERE t."id" = ANY (p_members);
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[5] := o_rows[5] + v_rows;
+    DELETE FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (n_state_instance);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    DELETE FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    DELETE FROM "public"."workflow_instance" AS t WHERE t."id" = ANY (p_members);
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
     IF p_watched THEN
         PERFORM windrow_yworkflow.all_gone('workflow_instances', (windrow_yworkflow.workflow_instances_count(p_members, k_state_instance))[:4]);
     END IF;
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_yworkflow.workflow_instances_delete(bigint, integer[], integer[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 7b6c74184fb6]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 1888b8c597ec]';
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_undated(p_as_of timestamptz, p_scope text)

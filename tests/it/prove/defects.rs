@@ -104,8 +104,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "forgotten-edge",
         what: "the rows of one table stay when their family goes",
         postgres: &[edit(
-            "DELETE FROM D.\"t_ds_alert\" AS t\n    WHERE t.\"workflow_instance_id\" = ANY (p_members)",
-            "DELETE FROM D.\"t_ds_alert\" AS t\n    WHERE false AND t.\"workflow_instance_id\" = ANY (p_members)",
+            "DELETE FROM D.\"t_ds_alert\" AS t WHERE t.\"workflow_instance_id\" = ANY (p_members)",
+            "DELETE FROM D.\"t_ds_alert\" AS t WHERE false AND t.\"workflow_instance_id\" = ANY (p_members)",
         )],
         mysql: &[edit(
             "STRAIGHT_JOIN D.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;",
@@ -117,8 +117,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "one-end-only",
         what: "a relation goes with its upper end only",
         postgres: &[edit(
-            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t\n    WHERE t.\"workflow_instance_id\" = ANY (p_members)",
-            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t\n    WHERE false AND t.\"workflow_instance_id\" = ANY (p_members)",
+            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t WHERE t.\"workflow_instance_id\" = ANY (p_members)",
+            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t WHERE false AND t.\"workflow_instance_id\" = ANY (p_members)",
         )],
         mysql: &[edit(
             "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;",

@@ -1,7 +1,57 @@
 -- Rules of single rows: expiry, orphan, keep-last. Their verbs: search, verdict, delete; undated, where rows without a time are
 -- counted; unranked, of keep-last; and count, where other rows go with them. A key of several columns is one text.
 
--- verdict_query: what a rule says of rows in pass $1, at $3 with the cutoff $4; $5: under their locks.
+-- lock_rows: locks the named rows of a rule's root table, and answers which it got, in their order. p_wait: it waits for others;
+-- a run leaves what they have locked to them.
+--# create function lock_rows
+CREATE OR REPLACE FUNCTION lock_rows(p_rule text, p_keys anyarray, p_wait boolean)
+RETURNS anyarray
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET jit = off
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $windrow$
+DECLARE
+    v_got p_keys%TYPE;
+BEGIN
+    EXECUTE (
+        SELECT format(
+            $lock$
+            SELECT coalesce(array_agg(l.key ORDER BY l.position), '{}')
+            FROM (
+                SELECT k.key, k.position
+                FROM unnest($1) WITH ORDINALITY AS k(key, position)
+                JOIN %I.%I AS t ON %s
+                ORDER BY k.key
+                FOR UPDATE OF t %s
+            ) AS l
+            $lock$,
+            max(s.schema_name), max(r.root),
+            CASE count(*)
+                WHEN 1 THEN format('t.%I = k.key', max(c.name))
+                -- A key of several columns is one text.
+                ELSE string_agg(format('t.%I = (k.key::jsonb ->> %s)::%s', c.name, c.place - 1, c.type), ' AND ' ORDER BY c.place)
+            END,
+            CASE WHEN NOT p_wait THEN 'SKIP LOCKED' END
+        )
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        CROSS JOIN key_of(p_rule) AS c
+        WHERE r.rule = p_rule
+    )
+    INTO v_got
+    USING p_keys;
+    RETURN v_got;
+END
+$windrow$;
+--# comment on function lock_rows
+COMMENT ON FUNCTION lock_rows(text, anyarray, boolean) IS
+    'Locks the named rows of the root table of p_rule in the order of their keys, and answers which it got.';
+
+-- verdict_query: what a rule says of rows in pass $1, at $3 with the cutoff $4.
 --# create function verdict_query
 CREATE OR REPLACE FUNCTION verdict_query(p_rule text, p_keys text DEFAULT '$2')
 RETURNS text
@@ -16,7 +66,7 @@ BEGIN
             to_json(min(v.o_due) FILTER (WHERE v.o_reason IS NULL))::text AS o_oldest,
             coalesce(array_agg(v.o_key::text) FILTER (WHERE v.o_reason IS NOT NULL), '{}') AS o_skip_keys,
             coalesce(array_agg(v.o_reason) FILTER (WHERE v.o_reason IS NOT NULL), '{}') AS o_skip_reasons
-        FROM %s($1, %s, $3, $4, $5) AS v
+        FROM %s($1, %s, $3, $4) AS v
         $verdict$,
         routine_of(p_rule, 'verdict'), p_keys
     );
@@ -54,12 +104,13 @@ BEGIN
 
     -- A first look without locks, so that a row that stays is not touched. Then those that seem to go are locked, and nobody
     -- changes them any more: what is judged now holds until the end of the transaction.
-    EXECUTE v_verdict INTO v_looked, v_oldest, o_skip_keys, o_skip_reasons USING p_pass, p_keys, p_as_of, p_cutoff, false;
-    EXECUTE v_verdict INTO v_judged, v_oldest, v_keys, v_reasons USING p_pass, v_looked, p_as_of, p_cutoff, true;
+    EXECUTE v_verdict INTO v_looked, v_oldest, o_skip_keys, o_skip_reasons USING p_pass, p_keys, p_as_of, p_cutoff;
+    v_judged := lock_rows(p_rule, v_looked, false);
+    EXECUTE v_verdict INTO v_judged, v_oldest, v_keys, v_reasons USING p_pass, v_judged, p_as_of, p_cutoff;
     IF cardinality(v_judged) < cardinality(v_looked) THEN
         -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
         v_rest := ARRAY(SELECT k.key FROM unnest(v_looked) WITH ORDINALITY AS k(key, position) WHERE k.key NOT IN (SELECT unnest(v_judged)) ORDER BY k.position);
-        EXECUTE v_verdict INTO v_rest, v_oldest USING p_pass, v_rest, p_as_of, p_cutoff, false;
+        EXECUTE v_verdict INTO v_rest, v_oldest USING p_pass, v_rest, p_as_of, p_cutoff;
         v_busy := v_rest::text[];
     END IF;
     o_skip_keys := o_skip_keys || v_busy || v_keys;
@@ -69,7 +120,7 @@ BEGIN
     o_families := o_rows[cardinality(o_rows)];
     IF o_families < cardinality(v_judged) THEN
         -- A trigger or a rule can keep rows without a word.
-        EXECUTE v_verdict INTO v_rest, v_oldest USING p_pass, v_judged, p_as_of, p_cutoff, false;
+        EXECUTE v_verdict INTO v_rest, v_oldest USING p_pass, v_judged, p_as_of, p_cutoff;
         IF cardinality(v_rest) > 0 THEN
             RAISE EXCEPTION 'rows of % could not be deleted', v_rule.root
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
@@ -102,7 +153,8 @@ DECLARE
     v_goes   boolean;
 BEGIN
     SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
-    EXECUTE format('SELECT true, v.o_reason FROM %s(0, %L, NULL, NULL, true) AS v', routine_of(p_rule, 'verdict'), ARRAY[p_key])
+    EXECUTE format('SELECT lock_rows($1, %L::%s[], true)', ARRAY[p_key], key_type_of(p_rule)) USING p_rule;
+    EXECUTE format('SELECT true, v.o_reason FROM %s(0, %L, NULL, NULL) AS v', routine_of(p_rule, 'verdict'), ARRAY[p_key])
     INTO v_goes, v_reason;
     o_skipped := CASE WHEN v_goes THEN v_reason ELSE 'NOT_A_ROOT' END;
     IF o_skipped IS NULL THEN
@@ -146,14 +198,14 @@ BEGIN
         -- A row without a time may be in the way of nobody: it is not due.
         EXECUTE format(
             $overdue$
-            SELECT min(n.found), count(*) FILTER (WHERE v.o_due IS NOT NULL OR v.o_key IS NOT NULL AND $6), clock_timestamp()%s - min(v.o_due)
+            SELECT min(n.found), count(*) FILTER (WHERE v.o_due IS NOT NULL OR v.o_key IS NOT NULL AND $5), clock_timestamp()%s - min(v.o_due)
             FROM (SELECT s.o_keys, cardinality(s.o_keys) AS found FROM %s($1, NULL, $2, $3, $4) AS s) AS n
-            LEFT JOIN LATERAL %s($1, n.o_keys, $3, $4, $5) AS v ON true
+            LEFT JOIN LATERAL %s($1, n.o_keys, $3, $4) AS v ON true
             $overdue$,
             in_zone(p_rule), routine_of(p_rule, 'search'), routine_of(p_rule, 'verdict')
         )
         INTO v_found, v_due, v_age
-        USING v_pass, p_limit, p_as_of, v_cutoff, false, NOT v_rule.retained AND v_rule.strategy <> 'expiry';
+        USING v_pass, p_limit, p_as_of, v_cutoff, NOT v_rule.retained AND v_rule.strategy <> 'expiry';
         families := families + v_due;
         age := greatest(age, v_age);
         v_looked := v_looked + v_found;
@@ -336,7 +388,7 @@ BEGIN
         v_after := v_reached;
         EXECUTE format('SELECT v.o_keys::text[] AS o_keys, v.o_oldest, v.o_skip_keys, v.o_skip_reasons FROM (%s) AS v', verdict_query(p_rule, quote_literal(v_looked)))
         INTO v_judged
-        USING v_pass, NULL::text, p_as_of, v_cutoff, false;
+        USING v_pass, NULL::text, p_as_of, v_cutoff;
         v_batches := v_batches + 1;
         v_families := v_families + cardinality(v_judged.o_keys);
         v_here := v_here + cardinality(v_judged.o_keys);

@@ -251,12 +251,13 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
         timed.is_some_and(|timed| timed::is_plain(graph, rule, timed))
     };
     let is_single = graph.rules.iter().any(|rule| rule.single.is_some());
-    let innodb: [(bool, &[KernelFile]); 5] = [
+    let innodb: [(bool, &[KernelFile]); 6] = [
         (true, innodb::CORE),
         (graph.rules.iter().any(by_end), innodb::END_TIME),
         (graph.rules.iter().any(plain), innodb::TIMED),
         (is_single, innodb::SINGLE),
         (graph.workers > 1, innodb::WORKERS),
+        (!stamp::names(graph).is_empty(), innodb::STAMP),
     ];
     let postgres: [(bool, &[KernelFile]); 7] = [
         (true, CORE),
@@ -506,6 +507,7 @@ mod tests {
             innodb::TIMED,
             innodb::SINGLE,
             innodb::WORKERS,
+            innodb::STAMP,
         ]
         .concat();
         let texts = files.iter().map(|file| (file.name, file.text.sql));

@@ -184,7 +184,7 @@ fn ways(other: usize, finder: &Finder, member: &Member) -> Vec<(String, WayView)
             joins.push(JoinView {
                 table: finder.qualified(member.table),
                 alias: "t",
-                on: named.on,
+                on: [named.on, named.also].join(" ").trim_end().to_owned(),
             });
             let key = finder.key(member.table);
             let value = format!("t.{key}");

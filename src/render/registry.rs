@@ -1,15 +1,12 @@
 //! What the kernel of MySQL and MariaDB is told of a whole spec: lists of rows, which it takes into its tables.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
 use super::indexes::index_rows;
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
-use super::spelling::key;
-use super::{acting, archive, document, stamp};
+use super::{acting, archive, document};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 use crate::plan::Plan;
@@ -46,16 +43,6 @@ struct SpecDocument<'a> {
     keys: Vec<acting::KeyRow>,
     ignored: Vec<&'a str>,
     indexes: Vec<Index>,
-    /// What removal times can be set anew beside those of rules: keys are checked by it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    stamped: BTreeMap<String, Stamped<'a>>,
-}
-
-/// Rows whose removal times can be set anew.
-#[derive(Serialize)]
-struct Stamped<'a> {
-    root: &'a str,
-    key: Vec<String>,
 }
 
 /// The roles of an installation.
@@ -98,20 +85,6 @@ struct Index {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_not(said: &u8) -> bool {
     *said == 0
-}
-
-/// What removal times can be set anew of rows that no rule takes, by the name that the ledger has for it.
-fn stamped(graph: &Graph, dialect: Dialect) -> BTreeMap<String, Stamped<'_>> {
-    let named = stamp::named_of(graph).into_iter();
-    let rows = named.map(|(name, root)| {
-        let table = graph.table(root);
-        let stamped = Stamped {
-            root: &table.name,
-            key: key(table, dialect),
-        };
-        (name, stamped)
-    });
-    rows.collect()
 }
 
 /// The document of a spec.
@@ -178,6 +151,5 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         keys: acting::rows(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes: indexes.collect(),
-        stamped: stamped(graph, dialect),
     })
 }

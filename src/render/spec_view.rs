@@ -6,7 +6,7 @@ use super::archive::ArchiveView;
 use super::edges::none;
 use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
-use super::names::{control_name, escaped, fixed_offset, home, role_name, run_lock};
+use super::names::{control_name, escaped, home, role_name, run_lock};
 use super::rule_view::rule_view;
 use super::rules::{by_composite, by_end};
 use super::tables::{counted, deleted, looked_into, referring, updates};
@@ -83,7 +83,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
     roots.sort_by_key(|(table, _)| *table);
     roots.dedup_by_key(|(table, _)| *table);
     let role = |suffix: &str| dialect.ident(&role_name(dialect, &control, suffix));
-    let stamped = stamp::views(graph, dialect);
     let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
     let (mut auditor_routines, mut operator_routines): (Vec<String>, Vec<String>) =
         (owned(AUDITOR_PROCEDURES), owned(OPERATOR_PROCEDURES));
@@ -139,10 +138,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             Dialect::Mysql | Dialect::Mariadb => dialect.text(&graph.database),
         },
         zone: escaped(dialect, &graph.time_zone),
-        named_zone: match fixed_offset(&graph.time_zone) {
-            Some(_) => String::new(),
-            None => dialect.text(&graph.time_zone),
-        },
         told: kernel::Told {
             spec: match dialect {
                 Dialect::Postgres => document::of_spec(graph, plan, dialect),
@@ -170,17 +165,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .map(|window| window_view(window, dialect))
             .collect(),
         stamps: stamp::rules(graph).count(),
-        stamp_literals: stamp::rules(graph)
-            .map(|rule| dialect.text(&rule.name))
-            .collect::<Vec<_>>()
-            .join(", "),
-        stamps_of: stamped
-            .iter()
-            .filter(|stamp| stamp.of)
-            .map(|stamp| stamp.whole_name.clone())
-            .collect::<Vec<_>>()
-            .join(", "),
-        stamped,
+        stamped: stamp::views(graph, dialect),
         several: several(graph, plan, dialect),
         rule_literals: graph
             .rules

@@ -47,8 +47,6 @@ pub(super) struct SpecView {
     /// The schema where GRANT would take `_` and `%` for any sign.
     pub(super) schema_pattern: String,
     pub(super) zone: String,
-    /// The zone as a literal where the server must know it to count cutoffs; else empty.
-    pub(super) named_zone: String,
     /// What starts the scheduled runs: one for each line of the schedule and each worker.
     pub(super) jobs: Vec<JobView>,
     /// How many runs there may be at a time.
@@ -66,12 +64,9 @@ pub(super) struct SpecView {
     pub(super) rule_literals: String,
     /// The tables from which several rules take rows, each with these rules, as a literal; empty where there are none.
     pub(super) several: String,
-    /// The same of the rules whose removal times can be set anew, and how many they are.
-    pub(super) stamp_literals: String,
+    /// How many rules have removal times that can be set anew, and everything that has.
     pub(super) stamps: usize,
-    /// Everything whose removal times can be set anew, and what the option `of` can name of it, as literals.
     pub(super) stamped: Vec<stamp::StampView>,
-    pub(super) stamps_of: String,
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
     /// rules with a fallback.
     pub(super) by_end: bool,

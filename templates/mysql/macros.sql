@@ -3,14 +3,6 @@
 COALESCE(JSON_QUOTE({{ x }}), 'null')
 {%- endmacro text %}
 
-{% macro number(x) -%}
-COALESCE(CAST({{ x }} AS CHAR), 'null')
-{%- endmacro number %}
-
-{% macro flag(x) -%}
-IF({{ x }}, 'true', 'false')
-{%- endmacro flag %}
-
 {% macro instant(x) -%}
 COALESCE(CONCAT('"', DATE_FORMAT({{ x }}, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ x }}, '.%f'))), '+00:00"'), 'null')
 {%- endmacro instant %}
@@ -115,11 +107,6 @@ COALESCE(MAX(IF(
 )), false)
 {%- endmacro is_open %}
 
-{#- Why nothing is done while c, the row of control or of a rule's pause, is there. -#}
-{% macro paused(c="c", reason="paused_reason") -%}
-CONCAT('paused by ', {{ c }}.paused_by, ' since ', DATE_FORMAT({{ c }}.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE({{ c }}.{{ reason }}, 'no reason given'))
-{%- endmacro paused %}
-
 {#- The condition that row r of the ledger is of run(), not of purge() or stamp(). -#}
 {% macro is_run(stamps) -%}
 r.`trigger` {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
@@ -142,61 +129,6 @@ SELECT COUNT(s.run_id) INTO v_last FROM {{ control }}.run_sweep AS s WHERE s.run
 UPDATE {{ control }}.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
 {%- endmacro sign_of_life %}
 
-{#- Of two servers of a cluster that begin a run at a time, which write the same row, one gives way. Session locks are of
-    one server. -#}
-{% macro begin_run(control, call, what, lock) -%}
--- Who met another that starts or ends looks again; after five times that one is said to be in the way.
-    SET v_number = 0;
-    REPEAT
-        opening: BEGIN
-            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
-            BEGIN
-                ROLLBACK;
-                DO RELEASE_LOCK({{ lock }});
-                SET v_run = NULL, v_refused = 'another {{ what }} is starting', v_number = v_number + 1;
-            END;
-            SET v_refused = NULL;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            SET v_open = true;
-            START TRANSACTION;
-            {{ call }}
-            COMMIT;
-            SET v_number = 5;
-        END opening;
-    UNTIL v_number >= 5 END REPEAT;
-{%- endmacro begin_run %}
-
-{#- Why a run, or a stamp, that runs on another server keeps one from beginning here. Whoever looks has written before, so
-    that no other can begin unseen: either it is seen here, or one of the two cannot commit. -#}
-{% macro elsewhere(control, what, which) -%}
-UPDATE {{ control }}.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
-        SELECT CONCAT('{{ what }} ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
-        INTO o_refused
-        FROM {{ control }}.run AS r
-        WHERE r.status = 'running'
-          AND {{ which }}
-          AND r.node <> v_node
-        ORDER BY r.run_id
-        LIMIT 1;
-{%- endmacro elsewhere %}
-
-{#- How row r of the ledger ended, p_reason being why. -#}
-{% macro close_run(control) -%}
-UPDATE {{ control }}.run AS r
-    SET r.status = CASE
-            WHEN p_reason LIKE 'error %' THEN 'failed'
-            WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT 1 FROM {{ control }}.run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
-            WHEN p_reason = 'nothing left' THEN 'done'
-            ELSE 'stopped'
-        END,
-        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
-        r.finished_at = UTC_TIMESTAMP(6)
-    WHERE r.run_id = p_run
-      AND r.status = 'running'
-      AND r.backend_pid = CONNECTION_ID();
-{%- endmacro close_run %}
-
 {#- What a handler learns of the error that it caught: v_errno, v_sqlstate, v_message. -#}
 {% macro diagnose(maria) -%}
 -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
@@ -215,32 +147,6 @@ IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
     SET v_errno = 1213, v_sqlstate = '40001';
 END IF;
 {%- endmacro diagnose %}
-
-{#- The handler of what commits batch after batch: an error closes the ledger, by end, gives the lock back and goes on to
-    the caller. -#}
-{% macro on_error(control, maria, end, lock) -%}
-DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        {{ self::diagnose(maria=maria) | indent(prefix="        ") }}
-        closing: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-            END;
-            IF v_open THEN
-                ROLLBACK;
-            END IF;
-            IF v_run IS NOT NULL THEN
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL {{ control }}.{{ end }}(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                COMMIT;
-            END IF;
-        END closing;
-        DO RELEASE_LOCK({{ lock }});
-        CALL {{ control }}.unsettle(v_before);
-        RESIGNAL;
-    END;
-{%- endmacro on_error %}
 
 {#- The handler of a routine that ends with its transaction: what it did is undone, and the session is as it was. -#}
 {% macro roll_back(control, before) -%}
@@ -327,15 +233,15 @@ IF v_dry_run THEN
 {{ pad }}{{ self::sign_of_life(control=control) }}
 {%- endmacro take_back %}
 
-{#- What a step does first in its block "attempt": an error rolls its transaction back; work makes the work tables. Then
+{#- What a step does first in its block "attempt": an error rolls its transaction back; the rule makes the work tables. Then
     it looks whether the run goes on, and at the settings. -#}
-{% macro before_batch(control, rule, maria, progress="run_rule", work="work") -%}
+{% macro before_batch(control, rule, maria) -%}
 DECLARE EXIT HANDLER FOR SQLEXCEPTION
             BEGIN
                 {{ self::diagnose(maria=maria) | indent(prefix="                ") }}
                 ROLLBACK;
             END;
-            {{ self::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_" ~ work ~ "();", pad="            ") }}
+            {{ self::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_work();", pad="            ") }}
 
             -- Everything that may end a run is looked at before every batch.
             SELECT
@@ -347,7 +253,7 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
             WHERE r.run_id = p_run;
             SELECT p.families, p.retries_in_row, p.batch_families, p.halving
             INTO v_done, v_again, v_present, v_halving
-            FROM {{ control }}.{{ progress }} AS p
+            FROM {{ control }}.run_rule AS p
             WHERE p.run_id = p_run
               AND p.rule = {{ rule.literal }}
             FOR UPDATE;
@@ -430,7 +336,7 @@ CALL {{ control }}.look_again(p_run, true, v_own);
 
 {#- What the error of a batch means, and that a busy one is tried again, then halved. v_last: 0 where nothing was found to
     delete yet, more than 1 where it can be halved; half: to what. -#}
-{% macro after_batch(control, rule, half, progress="run_rule") -%}
+{% macro after_batch(control, rule, half) -%}
 -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
         -- read-only server: they are no fault of a family.
         IF v_errno IN (1317, 1927, 1053) THEN
@@ -451,7 +357,7 @@ CALL {{ control }}.look_again(p_run, true, v_own);
         START TRANSACTION;
         {{ self::sign_of_life(control=control) }}
         IF v_busy AND v_again < v_retries THEN
-            UPDATE {{ control }}.{{ progress }} AS p
+            UPDATE {{ control }}.run_rule AS p
             SET p.retries = p.retries + 1,
                 p.retries_in_row = p.retries_in_row + 1,
                 p.updated_at = UTC_TIMESTAMP(6)
@@ -467,7 +373,7 @@ CALL {{ control }}.look_again(p_run, true, v_own);
             LEAVE step;
         END IF;
         IF v_last > 1 THEN
-            UPDATE {{ control }}.{{ progress }} AS p
+            UPDATE {{ control }}.run_rule AS p
             SET p.retries = p.retries + 1,
                 p.retries_in_row = 0,
                 p.batch_families = {{ half }},

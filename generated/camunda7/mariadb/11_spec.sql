@@ -25,9 +25,9 @@ CALL windrow_camunda7.register_rule(1, '{
   },
   "unit": "family",
   "stamps": [
-    {"root": "ACT_HI_PROCINST", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_ACTINST", "ACT_HI_IDENTITYLINK", "ACT_HI_TASKINST", "ACT_HI_VARINST", "ACT_HI_DETAIL", "ACT_HI_INCIDENT", "ACT_HI_EXT_TASK_LOG", "ACT_HI_JOB_LOG", "ACT_HI_OP_LOG", "ACT_HI_COMMENT", "ACT_HI_ATTACHMENT", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_HI_DECINST", "ACT_GE_BYTEARRAY", "ACT_RU_AUTHORIZATION", "ACT_HI_PROCINST"]},
-    {"of": "batches", "root": "ACT_HI_BATCH", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_INCIDENT", "ACT_HI_JOB_LOG", "ACT_GE_BYTEARRAY", "ACT_HI_BATCH"]},
-    {"of": "decisions", "root": "ACT_HI_DECINST", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_GE_BYTEARRAY", "ACT_HI_DECINST"]}
+    {"root": "ACT_HI_PROCINST", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_ACTINST", "ACT_HI_IDENTITYLINK", "ACT_HI_TASKINST", "ACT_HI_VARINST", "ACT_HI_DETAIL", "ACT_HI_INCIDENT", "ACT_HI_EXT_TASK_LOG", "ACT_HI_JOB_LOG", "ACT_HI_OP_LOG", "ACT_HI_COMMENT", "ACT_HI_ATTACHMENT", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_HI_DECINST", "ACT_GE_BYTEARRAY", "ACT_RU_AUTHORIZATION", "ACT_HI_PROCINST"], "offset": 0},
+    {"of": "batches", "root": "ACT_HI_BATCH", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_INCIDENT", "ACT_HI_JOB_LOG", "ACT_GE_BYTEARRAY", "ACT_HI_BATCH"], "offset": 0},
+    {"of": "decisions", "root": "ACT_HI_DECINST", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_GE_BYTEARRAY", "ACT_HI_DECINST"], "offset": 0}
   ],
   "batch_setting": "batch_families"
 }');

@@ -8,2673 +8,621 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_camunda7;
 
--- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
-DROP PROCEDURE IF EXISTS windrow_camunda7.check_stamp_options;
+-- The kernel's stamp_advance() calls these. Work tables have the types and collations of the columns in work_type.
+
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_type;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.check_stamp_options(IN p_options longtext, OUT o_rule varchar(64))
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_type()
 SQL SECURITY DEFINER
-COMMENT 'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule. [body 4f0c35f9ce5d]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_PROCINST, whose types other work tables take. [body 33dd41dbe5a3]'
 BEGIN
-    DECLARE v_text    longtext;
-    DECLARE v_of      longtext;
-    DECLARE v_flag    boolean;
-    DECLARE v_to      datetime(6);
-    DECLARE v_seconds bigint;
-    DECLARE v_count   integer;
-    DECLARE v_place   integer DEFAULT 0;
-    CALL windrow_camunda7.check_options(p_options, '["rule", "to", "calculated", "default", "clear", "key", "missing", "all", "hierarchical", "chunk", "time_budget", "dry_run", "of"]');
-    CALL windrow_camunda7.option_of(p_options, 'rule', v_text);
-    SET v_text = COALESCE(v_text, 'history');
-    IF v_text IS NULL OR v_text NOT IN ('history') THEN
-        CALL windrow_camunda7.refuse(CONCAT('no such rule with removal times to set: ', QUOTE(v_text)), CONCAT('the rules are: ', CONCAT_WS(', ', 'history')));
-    END IF;
-    SET o_rule = v_text;
-    CALL windrow_camunda7.option_of(p_options, 'of', v_of);
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.of') AND (CONCAT(o_rule, '.', v_of) IN ('history.batches', 'history.decisions')) IS NOT TRUE THEN
-        CALL windrow_camunda7.refuse(CONCAT('rule ', o_rule, ' has no such removal times to set: ', QUOTE(v_of)), CONCAT('of is the last part of one of these: ', CONCAT_WS(', ', 'history.batches', 'history.decisions')));
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.to') + JSON_CONTAINS_PATH(p_options, 'one', '$.calculated') + JSON_CONTAINS_PATH(p_options, 'one', '$.clear') <> 1 THEN
-        CALL windrow_camunda7.refuse('not one of to, calculated and clear', 'write {"to": "2027-01-01T00:00:00Z"}, {"calculated": "end"} or {"clear": true}');
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') + JSON_CONTAINS_PATH(p_options, 'one', '$.missing') + JSON_CONTAINS_PATH(p_options, 'one', '$.all') <> 1 THEN
-        CALL windrow_camunda7.refuse('not one of key, missing and all', 'write {"key": [17, 18]}, {"missing": true} or {"all": true}');
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.to') THEN
-        CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-        CALL windrow_camunda7.instant_of(v_text, v_to);
-        -- Whole seconds of four-digit years: what every server stores alike.
-        IF v_to IS NULL OR v_to < '1970-01-02 00:00:00' OR v_to >= '9999-01-01 00:00:00' OR MICROSECOND(v_to) > 0 THEN
-            CALL windrow_camunda7.refuse(CONCAT('to is not an instant in whole seconds: ', QUOTE(v_text)), 'write it like 2027-01-01T00:00:00Z; without a zone it is UTC');
-        END IF;
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.calculated') THEN
-        CALL windrow_camunda7.option_of(p_options, 'calculated', v_text);
-        IF (v_text IN ('start', 'end')) IS NOT TRUE THEN
-            CALL windrow_camunda7.refuse(CONCAT('calculated is neither start nor end: ', QUOTE(v_text)), 'write {"calculated": "end"}');
-        END IF;
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.default') THEN
-        CALL windrow_camunda7.option_of(p_options, 'default', v_text);
-        CALL windrow_camunda7.seconds(v_text, v_seconds);
-        IF v_seconds IS NULL OR NOT JSON_CONTAINS_PATH(p_options, 'one', '$.calculated') THEN
-            CALL windrow_camunda7.refuse(CONCAT('default is not the time to live of a calculated removal time: ', QUOTE(v_text)), 'write {"calculated": "end", "default": "30d"}');
-        END IF;
-    END IF;
-    CALL windrow_camunda7.flag_of(p_options, 'clear', v_flag);
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.clear') AND v_flag IS NOT TRUE THEN
-        CALL windrow_camunda7.refuse('clear is not true', 'write {"clear": true}, or leave it out');
-    END IF;
-    CALL windrow_camunda7.flag_of(p_options, 'missing', v_flag);
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.missing') AND v_flag IS NOT TRUE THEN
-        CALL windrow_camunda7.refuse('missing is not true', 'write {"missing": true}, or leave it out');
-    END IF;
-    CALL windrow_camunda7.flag_of(p_options, 'all', v_flag);
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.all') AND v_flag IS NOT TRUE THEN
-        CALL windrow_camunda7.refuse('all is not true', 'write {"all": true}, or leave it out');
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.hierarchical') AND JSON_TYPE(JSON_EXTRACT(p_options, '$.hierarchical')) <> 'BOOLEAN' THEN
-        CALL windrow_camunda7.refuse(CONCAT('hierarchical is not true or false: ', JSON_EXTRACT(p_options, '$.hierarchical')), 'write {"hierarchical": false}');
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.dry_run') AND JSON_TYPE(JSON_EXTRACT(p_options, '$.dry_run')) <> 'BOOLEAN' THEN
-        CALL windrow_camunda7.refuse(CONCAT('dry_run is not true or false: ', JSON_EXTRACT(p_options, '$.dry_run')), 'write {"dry_run": true}');
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.chunk') THEN
-        CALL windrow_camunda7.option_of(p_options, 'chunk', v_text);
-        IF (v_text REGEXP '^[1-9][0-9]{0,3}\\z') IS NOT TRUE THEN
-            CALL windrow_camunda7.refuse(CONCAT('chunk is not a number from 1 to 9999: ', QUOTE(v_text)), 'write it like {"chunk": 200}');
-        END IF;
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.time_budget') THEN
-        CALL windrow_camunda7.option_of(p_options, 'time_budget', v_text);
-        CALL windrow_camunda7.seconds(v_text, v_seconds);
-        IF COALESCE(v_seconds, 0) <= 0 THEN
-            CALL windrow_camunda7.refuse(CONCAT('time_budget is not a duration above 0: ', QUOTE(v_text)), 'write it like {"time_budget": "10m"}');
-        END IF;
-    END IF;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
-        SET v_count = IF(JSON_TYPE(JSON_EXTRACT(p_options, '$.key')) = 'ARRAY', JSON_LENGTH(p_options, '$.key'), 0);
-        IF v_count = 0 THEN
-            CALL windrow_camunda7.refuse('the option key is not a list of keys', 'write it like {"key": [17, 18]}');
-        END IF;
-        WHILE v_place < v_count DO
-            CALL windrow_camunda7.check_key(CONCAT_WS('.', o_rule, v_of), JSON_UNQUOTE(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']'))));
-            SET v_place = v_place + 1;
-        END WHILE;
-    END IF;
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
 END$$
 DELIMITER ;
-
--- history_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_open;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_todo;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_open(IN p_options longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_todo(
+    IN p_whole boolean, IN p_named boolean, IN p_all boolean
+)
 SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_todo with the families that the options of a stamp name, or the instances where it is not hierarchical, in the order of their keys. Locks nothing. [body ee20479bf53d]'
+COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body c69f6b234b72]'
 BEGIN
-    DECLARE v_text   longtext;
-    DECLARE v_family boolean;
-    DECLARE v_all    boolean DEFAULT JSON_CONTAINS_PATH(p_options, 'one', '$.all');
-    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
-    SET v_family = COALESCE(v_text <> 'false', true);
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_todo, windrow_camunda7.work_named;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_todo (
-        position bigint NOT NULL AUTO_INCREMENT,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
-        -- It has the type and the collation of the key.
-        CREATE TEMPORARY TABLE windrow_camunda7.work_named (
-            PRIMARY KEY (id)
-        ) ENGINE = InnoDB AS
-        SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
-        INSERT IGNORE INTO windrow_camunda7.work_named (id)
-        SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+    IF p_named THEN
         INSERT INTO windrow_camunda7.work_todo (id)
-        SELECT DISTINCT IF(v_family, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
+        SELECT DISTINCT IF(p_whole, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
         FROM windrow_camunda7.work_named AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
         ORDER BY id;
-        DROP TEMPORARY TABLE windrow_camunda7.work_named;
     ELSE
         INSERT INTO windrow_camunda7.work_todo (id)
-        SELECT DISTINCT IF(v_family, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
+        SELECT DISTINCT IF(p_whole, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
-        WHERE v_all OR r.`REMOVAL_TIME_` IS NULL
+        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL)
         ORDER BY id;
     END IF;
 END$$
 DELIMITER ;
-
--- history_stamp_close: the work tables of a stamp go.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_close;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_rows;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_close()
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_rows(IN p_whole boolean)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables of a stamp. [body c99b25b80502]'
+COMMENT 'Locks the rows of ACT_HI_PROCINST in work_batch, with p_whole of their families; what the roots say of times. [body 99125b3e3aa2]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7.work_todo, windrow_camunda7.work_named, windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
-END$$
-DELIMITER ;
-
--- history_stamp_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch of a stamp anew. Their columns have the types and collations of ACT_HI_PROCINST. [body 4778b897f922]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
-    -- What the batch is about, and the rows of ACT_HI_PROCINST that it locks, with their family.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_stamp (
-        position bigint NOT NULL DEFAULT 0,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_member (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`ID_` AS family FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
-    -- The removal time of each, or why it has none.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_time (
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`ID_` AS family, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-END$$
-DELIMITER ;
-
--- history_stamp_lock: locks the families or instances in work_stamp, and finds their removal time.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_lock;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_lock(IN p_options longtext, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), the rows of ACT_HI_PROCINST of the families in work_stamp, or those of the instances where a stamp is not hierarchical. Fills work_time with the REMOVAL_TIME_ that its options say, and work_skip with what has none. history_stamp_step calls it. [body 6250e9347ee2]'
-BEGIN
-    DECLARE v_family  boolean;
-    DECLARE v_base    longtext;
-    DECLARE v_default bigint;
-    DECLARE v_to      datetime(6);
-    DECLARE v_text    longtext;
-    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
-    SET v_family = COALESCE(v_text <> 'false', true);
-    CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
-    CALL windrow_camunda7.option_of(p_options, 'default', v_text);
-    CALL windrow_camunda7.seconds(v_text, v_default);
-    CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-    CALL windrow_camunda7.instant_of(v_text, v_to);
-    SET v_to = v_to;
-
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
-    IF v_family THEN
-        INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
-        SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
-        FROM windrow_camunda7.work_stamp AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        ORDER BY r.`ID_`
-        FOR UPDATE;
-    END IF;
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
     SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
-    FROM windrow_camunda7.work_stamp AS w
+    FROM windrow_camunda7.work_batch AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
+    WHERE p_whole
+    ORDER BY r.`ID_`
+    FOR UPDATE;
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
+    SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+    FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
     FOR UPDATE;
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in ACT_RE_PROCDEF:
-    -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
-    INSERT INTO windrow_camunda7.work_time (id, family, due, reason)
+    -- By the time to live of the root's definition in ACT_RE_PROCDEF: NULL there is the default (-1 here), less than 0 or more
+    -- than a hundred years is for ever (NULL here).
+    INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
-        c.id, c.family,
-        IF(v_base IS NULL, v_to, c.base + INTERVAL c.live SECOND),
-        CASE
-            WHEN v_base IS NULL THEN NULL
-            WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
-            WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
-            WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
-            WHEN c.live IS NULL THEN 'POLICY_DISABLED'
-        END
-    FROM (
-        SELECT
-            w.id, k.family, b.`ID_` AS root,
-            IF(v_base = 'start', b.`START_TIME_`, b.`END_TIME_`) AS base,
-            CASE WHEN d.`HISTORY_TTL_` IS NULL THEN v_default WHEN d.`HISTORY_TTL_` BETWEEN 0 AND 36525 THEN d.`HISTORY_TTL_` * 86400 END AS live
-        FROM (
-            SELECT DISTINCT IF(v_family, m.family, m.id) AS id, m.family
-            FROM windrow_camunda7.work_member AS m
-        ) AS k
-        STRAIGHT_JOIN windrow_camunda7.work_stamp AS w ON w.id = k.id
-        LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS b ON b.`ID_` = k.family
-        LEFT JOIN `camunda7`.`ACT_RE_PROCDEF` AS d ON d.`ID_` = b.`PROC_DEF_ID_`
-    ) AS c;
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-    SELECT w.id, w.reason
-    FROM windrow_camunda7.work_time AS w
-    WHERE w.reason IS NOT NULL
-    ORDER BY w.id;
-    DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
-    SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+        b.`ID_`, b.`START_TIME_`, b.`END_TIME_`,
+        CASE WHEN d.`HISTORY_TTL_` IS NULL THEN -1 WHEN d.`HISTORY_TTL_` BETWEEN 0 AND 36525 THEN d.`HISTORY_TTL_` * 86400 END
+    FROM (SELECT DISTINCT m.family AS id FROM windrow_camunda7.work_member AS m) AS f
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS b ON b.`ID_` = f.id
+    LEFT JOIN `camunda7`.`ACT_RE_PROCDEF` AS d ON d.`ID_` = b.`PROC_DEF_ID_`;
+END$$
+DELIMITER ;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_set;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_set(IN p_whole boolean, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body edb6a29348eb]'
+BEGIN
+    DECLARE v_rows bigint DEFAULT 0;
+    SET o_rows = '[]';
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_`
+    SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 END$$
 DELIMITER ;
 
--- history_stamp_batch: sets the removal times in work_time, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_batch;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_type;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_batch(IN p_options longtext, OUT o_rows longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_type()
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that history_stamp_lock found: of all rows of a family, or of the rows of an instance where the stamp is not hierarchical. history_stamp_step calls it, and rolls back for a dry run. [body c8186ce334b2]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_BATCH, whose types other work tables take. [body d805160bb8b9]'
 BEGIN
-    DECLARE v_family boolean;
-    DECLARE v_text   longtext;
-    DECLARE v_rows   bigint;
-    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
-    SET v_family = COALESCE(v_text <> 'false', true);
-    SET o_rows = '';
-
-    -- ACT_HI_ACTINST
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- ACT_HI_IDENTITYLINK
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows that name one of the instance in ACT_HI_TASKINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows that name one of one below it in ACT_HI_TASKINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows that name one of the instance in ACT_HI_TASKINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_`
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_TASKINST
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_VARINST
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DETAIL
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_INCIDENT
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_EXT_TASK_LOG
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_JOB_LOG
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_OP_LOG
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_COMMENT
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_ATTACHMENT
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_IN
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows that name one of the instance in ACT_HI_DECINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows that name one of one below it in ACT_HI_DECINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows that name one of the instance in ACT_HI_DECINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_`
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_OUT
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows that name one of the instance in ACT_HI_DECINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows that name one of one below it in ACT_HI_DECINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows that name one of the instance in ACT_HI_DECINST.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_`
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DECINST
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_GE_BYTEARRAY
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_VARINST.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DETAIL.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_ATTACHMENT.CONTENT_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_VARINST.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DETAIL.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_ATTACHMENT.CONTENT_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_VARINST.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DETAIL.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_ATTACHMENT.CONTENT_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS m ON m.`ROOT_PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- What these rows name in ACT_HI_VARINST.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family)
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DETAIL.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family)
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family)
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family)
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_ATTACHMENT.CONTENT_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family)
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family)
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family)
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_RU_AUTHORIZATION
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_PROCINST
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- A root that does not name itself.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = w.id AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The instances themselves.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
 END$$
 DELIMITER ;
-
--- history_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to one family, which is recorded and passed over.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_step;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_todo;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_todo(
+    IN p_whole boolean, IN p_named boolean, IN p_all boolean
+)
 SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body 4c753784ca2d]'
+COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body d7c2bf8357da]'
 BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_place     bigint;
-    DECLARE v_key       varchar(255);
-    DECLARE v_options   longtext;
-    DECLARE v_rows      longtext;
-    DECLARE v_sum       bigint;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7.history_stamp_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_camunda7.run AS r
-            CROSS JOIN windrow_camunda7.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_camunda7.run_stamp AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'history'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_camunda7.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_camunda7.rule_paused('history', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
-            CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
-            CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
-            END IF;
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            SELECT r.options INTO v_options FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-            SELECT COALESCE(JSON_VALUE(v_options, '$.chunk'), 200) INTO v_batch;
-            SELECT p.cursor_key INTO v_place FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = p_run AND p.rule = 'history';
-            INSERT INTO windrow_camunda7.work_stamp (position, id)
-            SELECT t.position, t.id
-            FROM windrow_camunda7.work_todo AS t
-            WHERE t.position > v_place
-            ORDER BY t.position
-            LIMIT v_present;
-            SET v_last = ROW_COUNT();
-            IF v_last = 0 THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-            SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
-            CALL windrow_camunda7.history_stamp_lock(v_options, v_families);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            CALL windrow_camunda7.history_stamp_batch(v_options, v_rows);
-            IF v_dry_run THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            CALL windrow_camunda7.record_skips(p_run, 'history');
-            SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]') + JSON_VALUE(v_rows, '$[4]') + JSON_VALUE(v_rows, '$[5]') + JSON_VALUE(v_rows, '$[6]') + JSON_VALUE(v_rows, '$[7]') + JSON_VALUE(v_rows, '$[8]') + JSON_VALUE(v_rows, '$[9]') + JSON_VALUE(v_rows, '$[10]') + JSON_VALUE(v_rows, '$[11]') + JSON_VALUE(v_rows, '$[12]') + JSON_VALUE(v_rows, '$[13]') + JSON_VALUE(v_rows, '$[14]') + JSON_VALUE(v_rows, '$[15]') + JSON_VALUE(v_rows, '$[16]');
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.families = p.families + v_families,
-                p.changed_rows = p.changed_rows + v_sum,
-                p.table_rows = CONCAT(
-                    '[',
-                    CAST(JSON_VALUE(p.table_rows, '$[0]') AS signed) + CAST(JSON_VALUE(v_rows, '$[0]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[1]') AS signed) + CAST(JSON_VALUE(v_rows, '$[1]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[2]') AS signed) + CAST(JSON_VALUE(v_rows, '$[2]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[3]') AS signed) + CAST(JSON_VALUE(v_rows, '$[3]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[4]') AS signed) + CAST(JSON_VALUE(v_rows, '$[4]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[5]') AS signed) + CAST(JSON_VALUE(v_rows, '$[5]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[6]') AS signed) + CAST(JSON_VALUE(v_rows, '$[6]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[7]') AS signed) + CAST(JSON_VALUE(v_rows, '$[7]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[8]') AS signed) + CAST(JSON_VALUE(v_rows, '$[8]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[9]') AS signed) + CAST(JSON_VALUE(v_rows, '$[9]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[10]') AS signed) + CAST(JSON_VALUE(v_rows, '$[10]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[11]') AS signed) + CAST(JSON_VALUE(v_rows, '$[11]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[12]') AS signed) + CAST(JSON_VALUE(v_rows, '$[12]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[13]') AS signed) + CAST(JSON_VALUE(v_rows, '$[13]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[14]') AS signed) + CAST(JSON_VALUE(v_rows, '$[14]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[15]') AS signed) + CAST(JSON_VALUE(v_rows, '$[15]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[16]') AS signed) + CAST(JSON_VALUE(v_rows, '$[16]') AS signed),
-                    ']'
-                ),
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_key = v_place,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'history', v_key, v_errno, v_sqlstate, v_message);
-        CALL windrow_camunda7.history_stamp_work();
-        INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL windrow_camunda7.record_skips(p_run, 'history');
-        UPDATE windrow_camunda7.run_stamp AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(v_present * 2, v_batch),
-            p.halving = false,
-            p.cursor_key = v_place,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'history';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
-END$$
-DELIMITER ;
-
--- history_batches_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_open;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_open(IN p_options longtext)
-SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_todo with the families that the options of a stamp name, or the instances where it is not hierarchical, in the order of their keys. Locks nothing. [body c9ba1d6fb6b4]'
-BEGIN
-    DECLARE v_all    boolean DEFAULT JSON_CONTAINS_PATH(p_options, 'one', '$.all');
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_todo, windrow_camunda7.work_named;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_todo (
-        position bigint NOT NULL AUTO_INCREMENT,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
-        -- It has the type and the collation of the key.
-        CREATE TEMPORARY TABLE windrow_camunda7.work_named (
-            PRIMARY KEY (id)
-        ) ENGINE = InnoDB AS
-        SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
-        INSERT IGNORE INTO windrow_camunda7.work_named (id)
-        SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+    IF p_named THEN
         INSERT INTO windrow_camunda7.work_todo (id)
         SELECT DISTINCT r.`ID_` AS id
         FROM windrow_camunda7.work_named AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = n.id
         ORDER BY id;
-        DROP TEMPORARY TABLE windrow_camunda7.work_named;
     ELSE
         INSERT INTO windrow_camunda7.work_todo (id)
         SELECT DISTINCT r.`ID_` AS id
         FROM `camunda7`.`ACT_HI_BATCH` AS r
-        WHERE v_all OR r.`REMOVAL_TIME_` IS NULL
+        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL)
         ORDER BY id;
     END IF;
 END$$
 DELIMITER ;
-
--- history_batches_stamp_close: the work tables of a stamp go.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_close;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_rows;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_close()
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_rows(IN p_whole boolean)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables of a stamp. [body c99b25b80502]'
+COMMENT 'Locks the rows of ACT_HI_BATCH in work_batch, with p_whole of their families; what the roots say of times. [body 3de0e7206a42]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7.work_todo, windrow_camunda7.work_named, windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
-END$$
-DELIMITER ;
-
--- history_batches_stamp_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch of a stamp anew. Their columns have the types and collations of ACT_HI_BATCH. [body 374d6617fa4f]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
-    -- What the batch is about, and the rows of ACT_HI_BATCH that it locks, with their family.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_stamp (
-        position bigint NOT NULL DEFAULT 0,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_member (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`ID_` AS family FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
-    -- The removal time of each, or why it has none.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_time (
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`ID_` AS family, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-END$$
-DELIMITER ;
-
--- history_batches_stamp_lock: locks the families or instances in work_stamp, and finds their removal time.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_lock;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_lock(IN p_options longtext, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), the rows of ACT_HI_BATCH of the families in work_stamp, or those of the instances where a stamp is not hierarchical. Fills work_time with the REMOVAL_TIME_ that its options say, and work_skip with what has none. history_batches_stamp_step calls it. [body ddb091ee0ac8]'
-BEGIN
-    DECLARE v_base    longtext;
-    DECLARE v_default bigint;
-    DECLARE v_to      datetime(6);
-    DECLARE v_text    longtext;
-    CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
-    CALL windrow_camunda7.option_of(p_options, 'default', v_text);
-    CALL windrow_camunda7.seconds(v_text, v_default);
-    CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-    CALL windrow_camunda7.instant_of(v_text, v_to);
-    SET v_to = v_to;
-
     -- These rows first: no other stamp meets a family that is stamped in part.
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
     SELECT r.`ID_`, r.`ID_`
-    FROM windrow_camunda7.work_stamp AS w
+    FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
     FOR UPDATE;
-    -- A calculated time counts from the root of the family, by the time to live that the spec has for its TYPE_: any
-    -- other means the default. What cannot be calculated stays as it is.
-    INSERT INTO windrow_camunda7.work_time (id, family, due, reason)
+    -- By the time to live that the spec has for its TYPE_: any other means the default (-1 here).
+    INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
-        c.id, c.family,
-        IF(v_base IS NULL, v_to, c.base + INTERVAL c.live SECOND),
-        CASE
-            WHEN v_base IS NULL THEN NULL
-            WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
-            WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
-            WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
-            WHEN c.live IS NULL THEN 'POLICY_DISABLED'
-        END
-    FROM (
-        SELECT
-            w.id, k.family, b.`ID_` AS root,
-            IF(v_base = 'start', b.`START_TIME_`, b.`END_TIME_`) AS base,
-            COALESCE(CASE b.`TYPE_` WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, v_default) AS live
-        FROM (
-            SELECT DISTINCT m.id AS id, m.family
-            FROM windrow_camunda7.work_member AS m
-        ) AS k
-        STRAIGHT_JOIN windrow_camunda7.work_stamp AS w ON w.id = k.id
-        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS b ON b.`ID_` = k.family
-    ) AS c;
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-    SELECT w.id, w.reason
-    FROM windrow_camunda7.work_time AS w
-    WHERE w.reason IS NOT NULL
-    ORDER BY w.id;
-    DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
-    SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+        b.`ID_`, b.`START_TIME_`, b.`END_TIME_`,
+        COALESCE(CASE b.`TYPE_` WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, -1)
+    FROM (SELECT DISTINCT m.family AS id FROM windrow_camunda7.work_member AS m) AS f
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS b ON b.`ID_` = f.id;
 END$$
 DELIMITER ;
-
--- history_batches_stamp_batch: sets the removal times in work_time, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_batch;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_set;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_batch(IN p_options longtext, OUT o_rows longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_set(IN p_whole boolean, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that history_batches_stamp_lock found: of all rows of a family, or of the rows of an instance where the stamp is not hierarchical. history_batches_stamp_step calls it, and rolls back for a dry run. [body 28ef456a4dae]'
+COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body f951edc7377f]'
 BEGIN
-    DECLARE v_rows   bigint;
-    SET o_rows = '';
+    DECLARE v_rows bigint DEFAULT 0;
+    SET o_rows = '[]';
 
-    -- ACT_HI_INCIDENT
-    SET v_rows = 0;
-    -- The rows that name SEED_JOB_DEF_ID_ of the instance.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
     SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
-    -- The rows that name MONITOR_JOB_DEF_ID_ of the instance.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
     SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
-    -- The rows that name BATCH_JOB_DEF_ID_ of the instance.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
     SET t.`REMOVAL_TIME_` = w.due, t.`CREATE_TIME_` = t.`CREATE_TIME_`
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, v_rows);
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 
-    -- ACT_HI_JOB_LOG
-    SET v_rows = 0;
-    -- The rows that name SEED_JOB_DEF_ID_ of the instance.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
     SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
-    -- The rows that name MONITOR_JOB_DEF_ID_ of the instance.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
     SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
-    -- The rows that name BATCH_JOB_DEF_ID_ of the instance.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
     SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 
-    -- ACT_GE_BYTEARRAY
-    SET v_rows = 0;
-    -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
     SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
     SET v_rows = v_rows + ROW_COUNT();
-    -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
     SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
     SET v_rows = v_rows + ROW_COUNT();
-    -- What these rows name in ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
     SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
     SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 
-    -- ACT_HI_BATCH
-    SET v_rows = 0;
-    -- The instances themselves.
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id
     SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 END$$
 DELIMITER ;
 
--- history_batches_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to one family, which is recorded and passed over.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_step;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_type;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_type()
 SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body 7eb9a32d5e7b]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_DECINST, whose types other work tables take. [body 9a0731622a2d]'
 BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_place     bigint;
-    DECLARE v_key       varchar(255);
-    DECLARE v_options   longtext;
-    DECLARE v_rows      longtext;
-    DECLARE v_sum       bigint;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7.history_batches_stamp_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_camunda7.run AS r
-            CROSS JOIN windrow_camunda7.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_camunda7.run_stamp AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'history'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_camunda7.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_camunda7.rule_paused('history', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
-            CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
-            CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
-            END IF;
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            SELECT r.options INTO v_options FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-            SELECT COALESCE(JSON_VALUE(v_options, '$.chunk'), 200) INTO v_batch;
-            SELECT p.cursor_key INTO v_place FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = p_run AND p.rule = 'history';
-            INSERT INTO windrow_camunda7.work_stamp (position, id)
-            SELECT t.position, t.id
-            FROM windrow_camunda7.work_todo AS t
-            WHERE t.position > v_place
-            ORDER BY t.position
-            LIMIT v_present;
-            SET v_last = ROW_COUNT();
-            IF v_last = 0 THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-            SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
-            CALL windrow_camunda7.history_batches_stamp_lock(v_options, v_families);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            CALL windrow_camunda7.history_batches_stamp_batch(v_options, v_rows);
-            IF v_dry_run THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            CALL windrow_camunda7.record_skips(p_run, 'history');
-            SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]');
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.families = p.families + v_families,
-                p.changed_rows = p.changed_rows + v_sum,
-                p.table_rows = CONCAT(
-                    '[',
-                    CAST(JSON_VALUE(p.table_rows, '$[0]') AS signed) + CAST(JSON_VALUE(v_rows, '$[0]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[1]') AS signed) + CAST(JSON_VALUE(v_rows, '$[1]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[2]') AS signed) + CAST(JSON_VALUE(v_rows, '$[2]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[3]') AS signed) + CAST(JSON_VALUE(v_rows, '$[3]') AS signed),
-                    ']'
-                ),
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_key = v_place,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'history', v_key, v_errno, v_sqlstate, v_message);
-        CALL windrow_camunda7.history_batches_stamp_work();
-        INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL windrow_camunda7.record_skips(p_run, 'history');
-        UPDATE windrow_camunda7.run_stamp AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(v_present * 2, v_batch),
-            p.halving = false,
-            p.cursor_key = v_place,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'history';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
+    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
+    CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
+    SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
 END$$
 DELIMITER ;
-
--- history_decisions_stamp_open: what a stamp is to go through: the families, or the instances where it is not hierarchical.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_open;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_todo;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_open(IN p_options longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_todo(
+    IN p_whole boolean, IN p_named boolean, IN p_all boolean
+)
 SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_todo with the families that the options of a stamp name, or the instances where it is not hierarchical, in the order of their keys. Locks nothing. [body 9a1619bccf63]'
+COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body f6eed1be8ca3]'
 BEGIN
-    DECLARE v_text   longtext;
-    DECLARE v_family boolean;
-    DECLARE v_all    boolean DEFAULT JSON_CONTAINS_PATH(p_options, 'one', '$.all');
-    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
-    SET v_family = COALESCE(v_text <> 'false', true);
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_todo, windrow_camunda7.work_named;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_todo (
-        position bigint NOT NULL AUTO_INCREMENT,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
-    IF JSON_CONTAINS_PATH(p_options, 'one', '$.key') THEN
-        -- It has the type and the collation of the key.
-        CREATE TEMPORARY TABLE windrow_camunda7.work_named (
-            PRIMARY KEY (id)
-        ) ENGINE = InnoDB AS
-        SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
-        INSERT IGNORE INTO windrow_camunda7.work_named (id)
-        SELECT k.id FROM JSON_TABLE(p_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
+    IF p_named THEN
         INSERT INTO windrow_camunda7.work_todo (id)
-        SELECT DISTINCT IF(v_family, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
+        SELECT DISTINCT IF(p_whole, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
         FROM windrow_camunda7.work_named AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = n.id
         WHERE r.`PROC_INST_ID_` IS NULL
           AND r.`CASE_INST_ID_` IS NULL
         ORDER BY id;
-        DROP TEMPORARY TABLE windrow_camunda7.work_named;
     ELSE
         INSERT INTO windrow_camunda7.work_todo (id)
-        SELECT DISTINCT IF(v_family, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
+        SELECT DISTINCT IF(p_whole, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`), r.`ID_`) AS id
         FROM `camunda7`.`ACT_HI_DECINST` AS r
-        WHERE (v_all OR r.`REMOVAL_TIME_` IS NULL)
+        WHERE (p_all OR r.`REMOVAL_TIME_` IS NULL)
           AND r.`PROC_INST_ID_` IS NULL
           AND r.`CASE_INST_ID_` IS NULL
         ORDER BY id;
     END IF;
 END$$
 DELIMITER ;
-
--- history_decisions_stamp_close: the work tables of a stamp go.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_close;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_rows;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_close()
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_rows(IN p_whole boolean)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables of a stamp. [body c99b25b80502]'
+COMMENT 'Locks the rows of ACT_HI_DECINST in work_batch, with p_whole of their families; what the roots say of times. [body c4b6764aa150]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7.work_todo, windrow_camunda7.work_named, windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
-END$$
-DELIMITER ;
-
--- history_decisions_stamp_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch of a stamp anew. Their columns have the types and collations of ACT_HI_DECINST. [body a39422871f91]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stamp, windrow_camunda7.work_member, windrow_camunda7.work_time, windrow_camunda7.work_skip;
-    -- What the batch is about, and the rows of ACT_HI_DECINST that it locks, with their family.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_stamp (
-        position bigint NOT NULL DEFAULT 0,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_member (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`ID_` AS family FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
-    -- The removal time of each, or why it has none.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_time (
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT r.`ID_` AS id, r.`ID_` AS family, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-END$$
-DELIMITER ;
-
--- history_decisions_stamp_lock: locks the families or instances in work_stamp, and finds their removal time.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_lock;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_lock(IN p_options longtext, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Locks, in the caller''s transaction (READ COMMITTED), the rows of ACT_HI_DECINST of the families in work_stamp, or those of the instances where a stamp is not hierarchical. Fills work_time with the REMOVAL_TIME_ that its options say, and work_skip with what has none. history_decisions_stamp_step calls it. [body 13316a6bcd34]'
-BEGIN
-    DECLARE v_family  boolean;
-    DECLARE v_base    longtext;
-    DECLARE v_default bigint;
-    DECLARE v_to      datetime(6);
-    DECLARE v_text    longtext;
-    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
-    SET v_family = COALESCE(v_text <> 'false', true);
-    CALL windrow_camunda7.option_of(p_options, 'calculated', v_base);
-    CALL windrow_camunda7.option_of(p_options, 'default', v_text);
-    CALL windrow_camunda7.seconds(v_text, v_default);
-    CALL windrow_camunda7.option_of(p_options, 'to', v_text);
-    CALL windrow_camunda7.instant_of(v_text, v_to);
-    SET v_to = v_to;
-
     -- These rows first: no other stamp meets a family that is stamped in part.
-    IF v_family THEN
-        INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
-        SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
-        FROM windrow_camunda7.work_stamp AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ROOT_DEC_INST_ID_` = w.id
-        ORDER BY r.`ID_`
-        FOR UPDATE;
-    END IF;
     INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
     SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
-    FROM windrow_camunda7.work_stamp AS w
+    FROM windrow_camunda7.work_batch AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ROOT_DEC_INST_ID_` = w.id
+    WHERE p_whole
+    ORDER BY r.`ID_`
+    FOR UPDATE;
+    INSERT IGNORE INTO windrow_camunda7.work_member (id, family)
+    SELECT r.`ID_`, COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
+    FROM windrow_camunda7.work_batch AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = w.id
     ORDER BY r.`ID_`
     FOR UPDATE;
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in ACT_RE_DECISION_DEF:
-    -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
-    INSERT INTO windrow_camunda7.work_time (id, family, due, reason)
+    -- By the time to live of the root's definition in ACT_RE_DECISION_DEF: NULL there is the default (-1 here), less than 0 or more
+    -- than a hundred years is for ever (NULL here).
+    INSERT INTO windrow_camunda7.work_base (id, starts, ends, live)
     SELECT
-        c.id, c.family,
-        IF(v_base IS NULL, v_to, c.base + INTERVAL c.live SECOND),
-        CASE
-            WHEN v_base IS NULL THEN NULL
-            WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
-            WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
-            WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
-            WHEN c.live IS NULL THEN 'POLICY_DISABLED'
-        END
-    FROM (
-        SELECT
-            w.id, k.family, b.`ID_` AS root,
-            IF(v_base = 'start', b.`EVAL_TIME_`, b.`EVAL_TIME_`) AS base,
-            CASE WHEN d.`HISTORY_TTL_` IS NULL THEN v_default WHEN d.`HISTORY_TTL_` BETWEEN 0 AND 36525 THEN d.`HISTORY_TTL_` * 86400 END AS live
-        FROM (
-            SELECT DISTINCT IF(v_family, m.family, m.id) AS id, m.family
-            FROM windrow_camunda7.work_member AS m
-        ) AS k
-        STRAIGHT_JOIN windrow_camunda7.work_stamp AS w ON w.id = k.id
-        LEFT JOIN `camunda7`.`ACT_HI_DECINST` AS b ON b.`ID_` = k.family
-        LEFT JOIN `camunda7`.`ACT_RE_DECISION_DEF` AS d ON d.`ID_` = b.`DEC_DEF_ID_`
-    ) AS c;
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-    SELECT w.id, w.reason
-    FROM windrow_camunda7.work_time AS w
-    WHERE w.reason IS NOT NULL
-    ORDER BY w.id;
-    DELETE FROM windrow_camunda7.work_time WHERE reason IS NOT NULL;
-    SELECT COUNT(*) INTO o_families FROM windrow_camunda7.work_time AS w;
+        b.`ID_`, b.`EVAL_TIME_`, b.`EVAL_TIME_`,
+        CASE WHEN d.`HISTORY_TTL_` IS NULL THEN -1 WHEN d.`HISTORY_TTL_` BETWEEN 0 AND 36525 THEN d.`HISTORY_TTL_` * 86400 END
+    FROM (SELECT DISTINCT m.family AS id FROM windrow_camunda7.work_member AS m) AS f
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS b ON b.`ID_` = f.id
+    LEFT JOIN `camunda7`.`ACT_RE_DECISION_DEF` AS d ON d.`ID_` = b.`DEC_DEF_ID_`;
 END$$
 DELIMITER ;
-
--- history_decisions_stamp_batch: sets the removal times in work_time, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_batch;
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_set;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_batch(IN p_options longtext, OUT o_rows longtext)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_set(IN p_whole boolean, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets, in the caller''s transaction (READ COMMITTED), the REMOVAL_TIME_ that history_decisions_stamp_lock found: of all rows of a family, or of the rows of an instance where the stamp is not hierarchical. history_decisions_stamp_step calls it, and rolls back for a dry run. [body 2154081c4ced]'
+COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body ee22f0a1d36b]'
 BEGIN
-    DECLARE v_family boolean;
-    DECLARE v_text   longtext;
-    DECLARE v_rows   bigint;
-    CALL windrow_camunda7.option_of(p_options, 'hierarchical', v_text);
-    SET v_family = COALESCE(v_text <> 'false', true);
-    SET o_rows = '';
+    DECLARE v_rows bigint DEFAULT 0;
+    SET o_rows = '[]';
 
-    -- ACT_HI_DEC_IN
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = m.`ID_`
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, v_rows);
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 
-    -- ACT_HI_DEC_OUT
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- The rows of one below it.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = m.`ID_`
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The rows of the instance.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 
-    -- ACT_GE_BYTEARRAY
-    SET v_rows = 0;
-    IF v_family THEN
-        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- What these rows name in ACT_HI_DEC_IN.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- What these rows name in ACT_HI_DEC_OUT.BYTEARRAY_ID_.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 
-    -- ACT_HI_DECINST
-    SET v_rows = 0;
-    IF v_family THEN
-        -- The instances themselves.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-        -- Those that name it as the root of their family.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_DEC_INST_ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    IF NOT v_family THEN
-        -- The instances themselves.
-        UPDATE windrow_camunda7.work_time AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id
-        SET t.`REMOVAL_TIME_` = w.due
-        WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-        SET v_rows = v_rows + ROW_COUNT();
-    END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-END$$
-DELIMITER ;
-
--- history_decisions_stamp_step: one batch of a stamp with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to one family, which is recorded and passed over.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_step;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_step(IN p_run bigint, OUT o_state varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'One batch of stamp p_run and its progress in the ledger, committed. Answers more, again, or why the stamp should end. stamp() calls it. [body bbb29352e3c2]'
-BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_place     bigint;
-    DECLARE v_key       varchar(255);
-    DECLARE v_options   longtext;
-    DECLARE v_rows      longtext;
-    DECLARE v_sum       bigint;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7.history_decisions_stamp_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_camunda7.run AS r
-            CROSS JOIN windrow_camunda7.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_camunda7.run_stamp AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'history'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_camunda7.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_camunda7.rule_paused('history', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
-            CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
-            CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
-            END IF;
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            SELECT r.options INTO v_options FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-            SELECT COALESCE(JSON_VALUE(v_options, '$.chunk'), 200) INTO v_batch;
-            SELECT p.cursor_key INTO v_place FROM windrow_camunda7.run_stamp AS p WHERE p.run_id = p_run AND p.rule = 'history';
-            INSERT INTO windrow_camunda7.work_stamp (position, id)
-            SELECT t.position, t.id
-            FROM windrow_camunda7.work_todo AS t
-            WHERE t.position > v_place
-            ORDER BY t.position
-            LIMIT v_present;
-            SET v_last = ROW_COUNT();
-            IF v_last = 0 THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-            SELECT MAX(w.position), MIN(w.id) INTO v_place, v_key FROM windrow_camunda7.work_stamp AS w;
-            CALL windrow_camunda7.history_decisions_stamp_lock(v_options, v_families);
-            IF v_dry_run THEN
-                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                -- not do in a cluster.
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            CALL windrow_camunda7.history_decisions_stamp_batch(v_options, v_rows);
-            IF v_dry_run THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-            END IF;
-            UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            CALL windrow_camunda7.record_skips(p_run, 'history');
-            SET v_sum = JSON_VALUE(v_rows, '$[0]') + JSON_VALUE(v_rows, '$[1]') + JSON_VALUE(v_rows, '$[2]') + JSON_VALUE(v_rows, '$[3]');
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.families = p.families + v_families,
-                p.changed_rows = p.changed_rows + v_sum,
-                p.table_rows = CONCAT(
-                    '[',
-                    CAST(JSON_VALUE(p.table_rows, '$[0]') AS signed) + CAST(JSON_VALUE(v_rows, '$[0]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[1]') AS signed) + CAST(JSON_VALUE(v_rows, '$[1]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[2]') AS signed) + CAST(JSON_VALUE(v_rows, '$[2]') AS signed), ', ',
-                    CAST(JSON_VALUE(p.table_rows, '$[3]') AS signed) + CAST(JSON_VALUE(v_rows, '$[3]') AS signed),
-                    ']'
-                ),
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_key = v_place,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_camunda7.run_stamp AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'history', v_key, v_errno, v_sqlstate, v_message);
-        CALL windrow_camunda7.history_decisions_stamp_work();
-        INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
-        CALL windrow_camunda7.record_skips(p_run, 'history');
-        UPDATE windrow_camunda7.run_stamp AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(v_present * 2, v_batch),
-            p.halving = false,
-            p.cursor_key = v_place,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'history';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
-END$$
-DELIMITER ;
-
--- stamp_begin: opens the ledger for a stamp, or says why not.
-DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_begin;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_begin(IN p_options longtext, OUT o_run bigint, OUT o_rule varchar(64), OUT o_refused longtext)
-SQL SECURITY DEFINER
-COMMENT 'Checks the options of stamp(), takes the lock of the stamps and opens the ledger. o_refused: why there is no stamp. [body 66150f8ec8a8]'
-BEGIN
-    DECLARE v_paused boolean;
-    DECLARE v_text   longtext;
-    DECLARE v_of     longtext;
-    DECLARE v_dry    longtext;
-    DECLARE v_budget bigint;
-    DECLARE v_chunk  bigint DEFAULT 200;
-    DECLARE v_pid    bigint;
-    DECLARE v_node   varchar(700);
-    CALL windrow_camunda7.server_identity(v_node);
-    CALL windrow_camunda7.check_stamp_options(p_options, o_rule);
-    IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
-        CALL windrow_camunda7.not_ready('binlog_format is STATEMENT: a replica would change other rows', 'set it to ROW or MIXED');
-    END IF;
-    SELECT c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
-    INTO v_paused, v_text
-    FROM windrow_camunda7.control AS c;
-    IF v_paused THEN
-        SET o_refused = v_text;
-    ELSE
-        CALL windrow_camunda7.rule_paused(o_rule, o_refused);
-    END IF;
-
-    -- One stamp at a time. Runs and purges may go on beside it.
-    IF o_refused IS NULL THEN
-        IF COALESCE(IS_USED_LOCK(CONCAT('windrow_camunda7.run', '.stamp')), CONNECTION_ID()) = CONNECTION_ID() THEN
-            CALL windrow_camunda7.reap();
-        END IF;
-        UPDATE windrow_camunda7.control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
-        SELECT CONCAT('stamp ', r.run_id, ' is in progress on another server (', r.node, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ', last sign of life ', DATE_FORMAT(r.alive_at, '%Y-%m-%dT%TZ'), ')')
-        INTO o_refused
-        FROM windrow_camunda7.run AS r
-        WHERE r.status = 'running'
-          AND r.`trigger` = 'STAMP'
-          AND r.node <> v_node
-        ORDER BY r.run_id
-        LIMIT 1;
-    END IF;
-    IF o_refused IS NULL THEN
-        IF COALESCE(GET_LOCK(CONCAT('windrow_camunda7.run', '.stamp'), 0), 0) = 0 THEN
-            SET v_pid = IS_USED_LOCK(CONCAT('windrow_camunda7.run', '.stamp'));
-            SELECT CONCAT('stamp ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
-            INTO o_refused
-            FROM windrow_camunda7.run AS r
-            WHERE r.status = 'running'
-              AND r.`trigger` = 'STAMP'
-              AND r.backend_pid = v_pid
-            ORDER BY r.run_id DESC
-            LIMIT 1;
-            SET o_refused = COALESCE(o_refused, 'another stamp is starting');
-        END IF;
-    END IF;
-    IF o_refused IS NULL THEN
-        CALL windrow_camunda7.option_of(p_options, 'dry_run', v_dry);
-        CALL windrow_camunda7.option_of(p_options, 'time_budget', v_text);
-        CALL windrow_camunda7.seconds(v_text, v_budget);
-        IF v_budget IS NULL THEN
-            CALL windrow_camunda7.setting_of(o_rule, 'time_budget', v_budget);
-        END IF;
-        CALL windrow_camunda7.option_of(p_options, 'chunk', v_text);
-        CALL windrow_camunda7.option_of(p_options, 'of', v_of);
-        INSERT INTO windrow_camunda7.run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
-        VALUES ('STAMP', COALESCE(v_dry = 'true', false), p_options, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
-        SET o_run = LAST_INSERT_ID();
-        INSERT INTO windrow_camunda7.run_stamp (run_id, rule, batch_families, table_rows)
-        SELECT o_run, o_rule, COALESCE(v_text, 200), CASE CONCAT_WS('.', o_rule, v_of)
-            WHEN 'history' THEN '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]'
-            WHEN 'history.batches' THEN '[0, 0, 0, 0]'
-            WHEN 'history.decisions' THEN '[0, 0, 0, 0]'
-        END;
-        -- What tells the stamp from all others.
-        SET o_rule = CONCAT_WS('.', o_rule, v_of);
-    END IF;
-END$$
-DELIMITER ;
-
--- stamp_end: closes the ledger of a stamp.
-DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_end;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_end(IN p_run bigint, IN p_reason longtext)
-SQL SECURITY DEFINER
-COMMENT 'Closes stamp p_run: status and reason. [body 27976f8457d7]'
-BEGIN
-    UPDATE windrow_camunda7.run AS r
-    SET r.status = CASE
-            WHEN p_reason LIKE 'error %' THEN 'failed'
-            WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT 1 FROM windrow_camunda7.run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
-            WHEN p_reason = 'nothing left' THEN 'done'
-            ELSE 'stopped'
-        END,
-        r.reason = IF(r.status = 'stopped', CONCAT_WS(' while waiting for ', p_reason, r.waiting_for), p_reason),
-        r.finished_at = UTC_TIMESTAMP(6)
-    WHERE r.run_id = p_run
-      AND r.status = 'running'
-      AND r.backend_pid = CONNECTION_ID();
-END$$
-DELIMITER ;
-
--- stamp_document, stamp_result: one stamp of the ledger as a document, in the form of run_result().
-DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_document;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_document(IN p_run bigint, OUT o_document longtext)
-SQL SECURITY DEFINER
-COMMENT 'One stamp of the ledger as a JSON document; NULL if there is no such one. [body 87175cc88a28]'
-BEGIN
-    DECLARE v_length   bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    DECLARE v_options  longtext;
-    DECLARE v_rule     varchar(64);
-    DECLARE v_rows     longtext;
-    DECLARE v_skips    longtext;
-    DECLARE v_failures longtext;
-    DECLARE v_tables   longtext;
-    DECLARE v_refused  longtext;
-    SET SESSION group_concat_max_len = 1048576;
-    SELECT
-        r.options, CONCAT_WS('.', p.rule, JSON_VALUE(r.options, '$.of')), p.table_rows,
-        CONCAT(
-            '{"run": ', r.run_id,
-            ', "status": ', COALESCE(JSON_QUOTE(r.status), 'null'),
-            ', "reason": ', COALESCE(JSON_QUOTE(r.reason), 'null'),
-            ', "dry_run": ', IF(r.dry_run, 'true', 'false'),
-            ', "trigger": ', COALESCE(JSON_QUOTE(r.`trigger`), 'null'),
-            ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(r.as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.as_of, '.%f'))), '+00:00"'), 'null'),
-            ', "started_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.started_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.started_at, '.%f'))), '+00:00"'), 'null'),
-            ', "finished_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.finished_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.finished_at, '.%f'))), '+00:00"'), 'null'),
-            ', "duration_ms": ', COALESCE(CAST(ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000) AS CHAR), 'null'),
-            ', "rules": [{"rule": ', JSON_QUOTE(p.rule),
-            ', "of": ', COALESCE(JSON_QUOTE(JSON_VALUE(r.options, '$.of')), 'null'),
-            ', "families": ', p.families,
-            ', "rows": ', p.changed_rows,
-            ', "batches": ', p.batches,
-            ', "retries": ', p.retries
-        )
-    INTO v_options, v_rule, v_rows, o_document
-    FROM windrow_camunda7.run AS r
-    JOIN windrow_camunda7.run_stamp AS p ON p.run_id = r.run_id
-    WHERE r.run_id = p_run;
-    SELECT CONCAT(
-        ', "skipped_families": ', COALESCE(SUM(k.families), 0),
-        ', "skipped": {', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.families) ORDER BY k.reason SEPARATOR ', '), ''),
-        '}, "skipped_samples": {', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.reason), ': ', k.sample_keys) ORDER BY k.reason SEPARATOR ', '), ''), '}'
-    )
-    INTO v_skips
-    FROM windrow_camunda7.run_skip AS k
-    WHERE k.run_id = p_run;
-    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CONCAT('{"key": ', JSON_QUOTE(x.`key`), ', "sqlstate": ', JSON_QUOTE(x.`sqlstate`), ', "message": ', JSON_QUOTE(x.message), '}') ORDER BY x.failed_at, x.`key` SEPARATOR ', '), ''), ']')
-    INTO v_failures
-    FROM (
-        SELECT f.`key`, f.`sqlstate`, f.message, f.failed_at
-        FROM windrow_camunda7.run_failure AS f
-        WHERE f.run_id = p_run
-        ORDER BY f.failed_at, f.`key`
-        LIMIT 100
-    ) AS x;
-    SET v_refused = '';
-    IF v_rule = 'history' THEN
-        SET v_tables = CONCAT(
-            JSON_QUOTE('ACT_HI_ACTINST'), ': ', CAST(JSON_VALUE(v_rows, '$[0]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', CAST(JSON_VALUE(v_rows, '$[1]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', CAST(JSON_VALUE(v_rows, '$[2]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', CAST(JSON_VALUE(v_rows, '$[3]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', CAST(JSON_VALUE(v_rows, '$[4]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', CAST(JSON_VALUE(v_rows, '$[5]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[6]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[7]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[8]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_COMMENT'), ': ', CAST(JSON_VALUE(v_rows, '$[9]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_ATTACHMENT'), ': ', CAST(JSON_VALUE(v_rows, '$[10]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_DEC_IN'), ': ', CAST(JSON_VALUE(v_rows, '$[11]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_DEC_OUT'), ': ', CAST(JSON_VALUE(v_rows, '$[12]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_DECINST'), ': ', CAST(JSON_VALUE(v_rows, '$[13]') AS signed),
-            ', ', JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', CAST(JSON_VALUE(v_rows, '$[14]') AS signed),
-            ', ', JSON_QUOTE('ACT_RU_AUTHORIZATION'), ': ', CAST(JSON_VALUE(v_rows, '$[15]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_PROCINST'), ': ', CAST(JSON_VALUE(v_rows, '$[16]') AS signed)
-        );
-        -- Keys that no row has.
-        IF JSON_CONTAINS_PATH(v_options, 'one', '$.key') THEN
-            DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_named;
-            CREATE TEMPORARY TABLE windrow_camunda7.work_named (
-                PRIMARY KEY (id)
-            ) ENGINE = InnoDB AS
-            SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
-            INSERT IGNORE INTO windrow_camunda7.work_named (id)
-            SELECT k.id FROM JSON_TABLE(v_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
-            SELECT COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(CAST(n.id AS CHAR)), ': "NOT_A_ROOT"') ORDER BY n.id SEPARATOR ', '), '')
-            INTO v_refused
-            FROM windrow_camunda7.work_named AS n
-            LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
-            WHERE r.`ID_` IS NULL;
-            DROP TEMPORARY TABLE windrow_camunda7.work_named;
-        END IF;
-    END IF;
-    IF v_rule = 'history.batches' THEN
-        SET v_tables = CONCAT(
-            JSON_QUOTE('ACT_HI_INCIDENT'), ': ', CAST(JSON_VALUE(v_rows, '$[0]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', CAST(JSON_VALUE(v_rows, '$[1]') AS signed),
-            ', ', JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', CAST(JSON_VALUE(v_rows, '$[2]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_BATCH'), ': ', CAST(JSON_VALUE(v_rows, '$[3]') AS signed)
-        );
-        -- Keys that no row has.
-        IF JSON_CONTAINS_PATH(v_options, 'one', '$.key') THEN
-            DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_named;
-            CREATE TEMPORARY TABLE windrow_camunda7.work_named (
-                PRIMARY KEY (id)
-            ) ENGINE = InnoDB AS
-            SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
-            INSERT IGNORE INTO windrow_camunda7.work_named (id)
-            SELECT k.id FROM JSON_TABLE(v_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
-            SELECT COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(CAST(n.id AS CHAR)), ': "NOT_A_ROOT"') ORDER BY n.id SEPARATOR ', '), '')
-            INTO v_refused
-            FROM windrow_camunda7.work_named AS n
-            LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = n.id
-            WHERE r.`ID_` IS NULL;
-            DROP TEMPORARY TABLE windrow_camunda7.work_named;
-        END IF;
-    END IF;
-    IF v_rule = 'history.decisions' THEN
-        SET v_tables = CONCAT(
-            JSON_QUOTE('ACT_HI_DEC_IN'), ': ', CAST(JSON_VALUE(v_rows, '$[0]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_DEC_OUT'), ': ', CAST(JSON_VALUE(v_rows, '$[1]') AS signed),
-            ', ', JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', CAST(JSON_VALUE(v_rows, '$[2]') AS signed),
-            ', ', JSON_QUOTE('ACT_HI_DECINST'), ': ', CAST(JSON_VALUE(v_rows, '$[3]') AS signed)
-        );
-        -- Keys that no row has.
-        IF JSON_CONTAINS_PATH(v_options, 'one', '$.key') THEN
-            DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_named;
-            CREATE TEMPORARY TABLE windrow_camunda7.work_named (
-                PRIMARY KEY (id)
-            ) ENGINE = InnoDB AS
-            SELECT r.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
-            INSERT IGNORE INTO windrow_camunda7.work_named (id)
-            SELECT k.id FROM JSON_TABLE(v_options, '$.key[*]' COLUMNS (id varchar(255) PATH '$')) AS k;
-            SELECT COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(CAST(n.id AS CHAR)), ': "NOT_A_ROOT"') ORDER BY n.id SEPARATOR ', '), '')
-            INTO v_refused
-            FROM windrow_camunda7.work_named AS n
-            LEFT JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = n.id AND r.`PROC_INST_ID_` IS NULL AND r.`CASE_INST_ID_` IS NULL
-            WHERE r.`ID_` IS NULL;
-            DROP TEMPORARY TABLE windrow_camunda7.work_named;
-        END IF;
-    END IF;
-    SET o_document = CONCAT(o_document, ', "tables": {', v_tables, '}', v_skips, ', "failures": ', v_failures, '}], "refused": {', v_refused, '}}');
-    SET SESSION group_concat_max_len = v_length;
-END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.stamp_result;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp_result(IN p_run bigint)
-SQL SECURITY DEFINER
-COMMENT 'Answers one stamp of the ledger as a JSON document: rows are those that were changed. Example: CALL windrow_camunda7.stamp_result(1); [body 9b78bcf0976a]'
-BEGIN
-    DECLARE v_document longtext;
-    CALL windrow_camunda7.drop_shadows();
-    CALL windrow_camunda7.stamp_document(p_run, v_document);
-    SELECT v_document AS p_result;
-END$$
-DELIMITER ;
-
--- stamp: batch after batch, each one a transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.stamp;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.stamp(IN p_options longtext)
-SQL SECURITY DEFINER
-COMMENT 'Sets removal times anew, in batches that commit; a stamp that was ended is finished by the same call again. What: to, calculated (start or end) with default, or clear. Of which: key, missing or all; of their whole families unless hierarchical is false. Of what: of, or else of the families of the rule. Further options: rule, chunk, time_budget, dry_run. Example: CALL windrow_camunda7.stamp(''{"calculated": "end", "missing": true}''); [body bb8833c97724]'
-BEGIN
-    DECLARE v_before   longtext;
-    DECLARE v_open     boolean DEFAULT false;
-    DECLARE v_run      bigint;
-    DECLARE v_rule     varchar(64);
-    DECLARE v_refused  longtext;
-    DECLARE v_state    varchar(1000);
-    DECLARE v_result   longtext;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-        -- back: work tables.
-        GET DIAGNOSTICS v_number = NUMBER;
-        REPEAT
-            GET DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            SET v_number = v_number - 1;
-        UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-        -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-        IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-            SET v_errno = 1317, v_sqlstate = '70100';
-        END IF;
-        -- A deadlock with another node of a cluster may show at COMMIT only.
-        IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-            SET v_errno = 1213, v_sqlstate = '40001';
-        END IF;
-        closing: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-            END;
-            IF v_open THEN
-                ROLLBACK;
-            END IF;
-            IF v_run IS NOT NULL THEN
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_camunda7.stamp_end(v_run, IF(v_errno = 1317, 'cancelled', CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message)));
-                COMMIT;
-            END IF;
-        END closing;
-        DO RELEASE_LOCK(CONCAT('windrow_camunda7.run', '.stamp'));
-        CALL windrow_camunda7.unsettle(v_before);
-        RESIGNAL;
-    END;
-    CALL windrow_camunda7.settle(v_before);
-    -- Who met another that starts or ends looks again; after five times that one is said to be in the way.
-    SET v_number = 0;
-    REPEAT
-        opening: BEGIN
-            DECLARE EXIT HANDLER FOR 1180, 1213, 3101
-            BEGIN
-                ROLLBACK;
-                DO RELEASE_LOCK(CONCAT('windrow_camunda7.run', '.stamp'));
-                SET v_run = NULL, v_refused = 'another stamp is starting', v_number = v_number + 1;
-            END;
-            SET v_refused = NULL;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            SET v_open = true;
-            START TRANSACTION;
-            CALL windrow_camunda7.stamp_begin(p_options, v_run, v_rule, v_refused);
-            COMMIT;
-            SET v_number = 5;
-        END opening;
-    UNTIL v_number >= 5 END REPEAT;
-    IF v_run IS NOT NULL THEN
-        IF v_rule = 'history' THEN
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7.history_stamp_open(p_options);
-            COMMIT;
-            REPEAT
-                CALL windrow_camunda7.history_stamp_step(v_run, v_state);
-            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
-            CALL windrow_camunda7.history_stamp_close();
-        END IF;
-        IF v_rule = 'history.batches' THEN
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7.history_batches_stamp_open(p_options);
-            COMMIT;
-            REPEAT
-                CALL windrow_camunda7.history_batches_stamp_step(v_run, v_state);
-            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
-            CALL windrow_camunda7.history_batches_stamp_close();
-        END IF;
-        IF v_rule = 'history.decisions' THEN
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7.history_decisions_stamp_open(p_options);
-            COMMIT;
-            REPEAT
-                CALL windrow_camunda7.history_decisions_stamp_step(v_run, v_state);
-            UNTIL v_state NOT IN ('more', 'again') END REPEAT;
-            CALL windrow_camunda7.history_decisions_stamp_close();
-        END IF;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL windrow_camunda7.stamp_end(v_run, v_state);
-        CALL windrow_camunda7.stamp_document(v_run, v_result);
-        COMMIT;
-        DO RELEASE_LOCK(CONCAT('windrow_camunda7.run', '.stamp'));
-    ELSE
-        SET v_result = CONCAT('{"run": null, "status": "refused", "reason": ', JSON_QUOTE(v_refused), '}');
-    END IF;
-    CALL windrow_camunda7.unsettle(v_before);
-    SET v_before = NULL;
-    IF v_state = 'cancelled' THEN
-        SET v_run = NULL;
-        SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'the stamp was cancelled; what it committed stays';
-    END IF;
-    SELECT v_result AS p_result;
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 END$$
 DELIMITER ;
 CALL windrow_camunda7.register_routines('42_stamp.sql', '[
-    "check_stamp_options", "history_batches_stamp_batch", "history_batches_stamp_close",
-    "history_batches_stamp_lock", "history_batches_stamp_open", "history_batches_stamp_step",
-    "history_batches_stamp_work", "history_decisions_stamp_batch", "history_decisions_stamp_close",
-    "history_decisions_stamp_lock", "history_decisions_stamp_open", "history_decisions_stamp_step",
-    "history_decisions_stamp_work", "history_stamp_batch", "history_stamp_close", "history_stamp_lock",
-    "history_stamp_open", "history_stamp_step", "history_stamp_work", "stamp", "stamp_begin", "stamp_document",
-    "stamp_end", "stamp_result"
+    "history_batches_stamp_rows", "history_batches_stamp_set", "history_batches_stamp_todo",
+    "history_batches_stamp_type", "history_decisions_stamp_rows", "history_decisions_stamp_set",
+    "history_decisions_stamp_todo", "history_decisions_stamp_type", "history_stamp_rows", "history_stamp_set",
+    "history_stamp_todo", "history_stamp_type"
 ]');

@@ -5,1459 +5,590 @@ SET lock_timeout = '5s';
 SET statement_timeout = '1min';
 SET ROLE "windrow_camunda7_owner";
 
--- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
+-- The kernel's stamp_step() calls these. Row security would hide rows that must be stamped: with row_security = off it is an
+-- error, not a gap. Row w of stamp_set has an instance, its family, and in one row of a whole family the key of that as root.
 
--- history_stamp_next: the next families or instances, in the order of the rows of act_hi_procinst that lead to them.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_next(
-    p_options jsonb,
-    p_after   text,
-    p_limit   bigint,
-    OUT o_last text,
-    OUT o_keys text[]
+    p_whole boolean, p_all boolean, p_after text, p_limit bigint, OUT o_last text, OUT o_keys text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_family boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
-    v_all    boolean := p_options ? 'all';
-    v_named  text[];
 BEGIN
-    IF p_options ? 'key' THEN
-        v_named := ARRAY(SELECT k.key::text FROM jsonb_array_elements_text(p_options -> 'key') AS k(key));
-        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
-        INTO o_last, o_keys
-        FROM (
-            SELECT r."id_" AS id, CASE WHEN v_family THEN coalesce(r."root_proc_inst_id_", r."id_") ELSE r."id_" END AS key
-            FROM "public"."act_hi_procinst" AS r
-            WHERE r."id_" = ANY (v_named)
-              AND r."id_" > p_after
-              -- Where several rows lead to one family, the root does, or else the first of them.
-              AND (NOT v_family OR coalesce(r."root_proc_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
-                  SELECT FROM "public"."act_hi_procinst" AS f
-                  WHERE f."id_" = r."root_proc_inst_id_"
-                    AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"
-                    AND f."id_" = ANY (v_named)
-              ) AND NOT EXISTS (
-                  SELECT FROM "public"."act_hi_procinst" AS f
-                  WHERE f."root_proc_inst_id_" = r."root_proc_inst_id_"
-                    AND f."id_" < r."id_"
-                    AND f."id_" = ANY (v_named)
-              ))
-            ORDER BY r."id_"
-            LIMIT p_limit
-        ) AS n;
-    ELSE
-        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
-        INTO o_last, o_keys
-        FROM (
-            SELECT r."id_" AS id, CASE WHEN v_family THEN coalesce(r."root_proc_inst_id_", r."id_") ELSE r."id_" END AS key
-            FROM "public"."act_hi_procinst" AS r
-            WHERE r."id_" > p_after
-              AND (v_all OR r."removal_time_" IS NULL)
-              -- Where several rows lead to one family, the root does, or else the first of them.
-              AND (NOT v_family OR coalesce(r."root_proc_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
-                  SELECT FROM "public"."act_hi_procinst" AS f
-                  WHERE f."id_" = r."root_proc_inst_id_"
-                    AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"
-                    AND (v_all OR f."removal_time_" IS NULL)
-              ) AND NOT EXISTS (
-                  SELECT FROM "public"."act_hi_procinst" AS f
-                  WHERE f."root_proc_inst_id_" = r."root_proc_inst_id_"
-                    AND f."id_" < r."id_"
-                    AND (v_all OR f."removal_time_" IS NULL)
-              ))
-            ORDER BY r."id_"
-            LIMIT p_limit
-        ) AS n;
-    END IF;
+    SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
+    FROM (
+        SELECT r."id_" AS id, CASE WHEN p_whole THEN coalesce(r."root_proc_inst_id_", r."id_") ELSE r."id_" END AS key
+        FROM "public"."act_hi_procinst" AS r
+        WHERE r."id_" > p_after
+          AND (p_all OR r."removal_time_" IS NULL)
+          -- Where several rows lead to one family, the root does, or else the first of them.
+          AND (NOT p_whole OR coalesce(r."root_proc_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
+              SELECT FROM "public"."act_hi_procinst" AS f
+              WHERE f."id_" = r."root_proc_inst_id_" AND coalesce(f."root_proc_inst_id_", f."id_") = f."id_"
+                AND (p_all OR f."removal_time_" IS NULL)
+          ) AND NOT EXISTS (
+              SELECT FROM "public"."act_hi_procinst" AS f
+              WHERE f."root_proc_inst_id_" = r."root_proc_inst_id_" AND f."id_" < r."id_"
+                AND (p_all OR f."removal_time_" IS NULL)
+          ))
+        ORDER BY r."id_" LIMIT p_limit
+    ) AS n;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(jsonb, text, bigint) IS
-    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_procinst; o_last is NULL where there are no more. Reads only. [body 6dbeaa047fc1]';
-
--- history_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_batch(
-    p_options jsonb,
-    p_keys    text[],
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(boolean, boolean, text, bigint) IS
+    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [body 02e9e5966dfd]';
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean)
+RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_ids text[] := p_keys;
+BEGIN
+    IF p_lock THEN
+        -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
+        v_ids := ARRAY(
+            SELECT t."id_" FROM "public"."act_hi_procinst" AS t
+            WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_keys)
+            ORDER BY t."id_"
+            FOR UPDATE
+        );
+    END IF;
+    -- By the time to live of the root's definition in act_re_procdef: NULL there is the default (-1 here), less than 0 or more
+    -- than a hundred years is for ever (NULL here).
+    RETURN QUERY SELECT
+        r."id_"::text, coalesce(r."root_proc_inst_id_", r."id_")::text,
+        true, b."id_" IS NOT NULL,
+        b."start_time_"::timestamp, b."end_time_"::timestamp,
+        CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
+    FROM "public"."act_hi_procinst" AS r
+    LEFT JOIN "public"."act_hi_procinst" AS b ON b."id_" = coalesce(r."root_proc_inst_id_", r."id_")
+    LEFT JOIN "public"."act_re_procdef" AS d ON d."id_" = b."proc_def_id_"
+    WHERE r."id_" = ANY (v_ids)
+    ORDER BY r."id_";
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [body 0173be352674]';
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(
+    p_whole boolean, p_ids text[], p_roots text[], p_families text[], p_times timestamp[], OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_family   boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
-    v_base     text := p_options ->> 'calculated';
-    v_default  bigint := windrow_camunda7.seconds(p_options ->> 'default');
-    v_to       timestamp := (p_options ->> 'to')::timestamptz AT TIME ZONE 'UTC';
-    v_members  text[];
-    v_keys     text[];
-    v_families text[];
-    v_times    timestamp[];
-    v_rows     bigint;
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
-    END IF;
+    o_rows := array_fill(0, ARRAY[17]);
 
-    -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
-    IF v_family THEN
-        v_members := ARRAY(
-            SELECT t."id_"
-            FROM "public"."act_hi_procinst" AS t
-            WHERE t."root_proc_inst_id_" = ANY (p_keys)
-               OR t."id_" = ANY (p_keys)
-            ORDER BY t."id_"
-            FOR UPDATE
-        );
-    ELSE
-        v_members := ARRAY(
-            SELECT t."id_"
-            FROM "public"."act_hi_procinst" AS t
+    UPDATE "public"."act_hi_actinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    UPDATE "public"."act_hi_actinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+
+    UPDATE "public"."act_hi_identitylink" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."root_proc_inst_id_" = w.root AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    UPDATE "public"."act_hi_identitylink" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    UPDATE "public"."act_hi_identitylink" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."task_id_" = o."id_" AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+
+    UPDATE "public"."act_hi_taskinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    UPDATE "public"."act_hi_taskinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+
+    UPDATE "public"."act_hi_varinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    UPDATE "public"."act_hi_varinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+
+    UPDATE "public"."act_hi_detail" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+    UPDATE "public"."act_hi_detail" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+
+    UPDATE "public"."act_hi_incident" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
+    UPDATE "public"."act_hi_incident" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
+
+    UPDATE "public"."act_hi_ext_task_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
+    UPDATE "public"."act_hi_ext_task_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
+
+    UPDATE "public"."act_hi_job_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."process_instance_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
+    UPDATE "public"."act_hi_job_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."process_instance_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
+
+    UPDATE "public"."act_hi_op_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
+    UPDATE "public"."act_hi_op_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
+
+    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
+    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
+
+    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
+    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
+
+    UPDATE "public"."act_hi_dec_in" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."root_proc_inst_id_" = w.root AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
+    UPDATE "public"."act_hi_dec_in" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
+    UPDATE "public"."act_hi_dec_in" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."dec_inst_id_" = o."id_" AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[12] := o_rows[12] + v_rows;
+
+    UPDATE "public"."act_hi_dec_out" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."root_proc_inst_id_" = w.root AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
+    UPDATE "public"."act_hi_dec_out" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
+    UPDATE "public"."act_hi_dec_out" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."dec_inst_id_" = o."id_" AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[13] := o_rows[13] + v_rows;
+
+    UPDATE "public"."act_hi_decinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := o_rows[14] + v_rows;
+    UPDATE "public"."act_hi_decinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := o_rows[14] + v_rows;
+
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."root_proc_inst_id_" = w.root AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_varinst" AS r ON (r."root_proc_inst_id_" = w.root OR r."proc_inst_id_" = w.id)
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_detail" AS r ON (r."root_proc_inst_id_" = w.root OR r."proc_inst_id_" = w.id)
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_ext_task_log" AS r ON (r."root_proc_inst_id_" = w.root OR r."proc_inst_id_" = w.id)
+    WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_job_log" AS r ON (r."root_proc_inst_id_" = w.root OR r."process_instance_id_" = w.id)
+    WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_attachment" AS r ON (r."root_proc_inst_id_" = w.root OR r."proc_inst_id_" = w.id)
+    WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_dec_in" AS r ON r."root_proc_inst_id_" = w.root
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_dec_out" AS r ON r."root_proc_inst_id_" = w.root
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = w.id
+    WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = w.id
+    WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = w.id
+    WHERE t."id_" = r."error_details_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = w.id
+    WHERE t."id_" = r."job_exception_stack_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
+    WHERE t."id_" = r."content_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
+    WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
+    JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
+    WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+
+    UPDATE "public"."act_ru_authorization" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."root_proc_inst_id_" = w.root AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[16] := o_rows[16] + v_rows;
+
+    UPDATE "public"."act_hi_procinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := o_rows[17] + v_rows;
+    UPDATE "public"."act_hi_procinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := o_rows[17] + v_rows;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 58c271ff99e9]';
+
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(
+    p_whole boolean, p_all boolean, p_after text, p_limit bigint, OUT o_last text, OUT o_keys text[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
+    FROM (
+        SELECT r."id_" AS id, r."id_" AS key
+        FROM "public"."act_hi_batch" AS r
+        WHERE r."id_" > p_after
+          AND (p_all OR r."removal_time_" IS NULL)
+        ORDER BY r."id_" LIMIT p_limit
+    ) AS n;
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(boolean, boolean, text, bigint) IS
+    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [body 2dbc45d00560]';
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[], p_lock boolean)
+RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_ids text[] := p_keys;
+BEGIN
+    IF p_lock THEN
+        -- These rows first: no other stamp meets a family that is stamped in part.
+        v_ids := ARRAY(
+            SELECT t."id_" FROM "public"."act_hi_batch" AS t
             WHERE t."id_" = ANY (p_keys)
             ORDER BY t."id_"
             FOR UPDATE
         );
     END IF;
-
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in act_re_procdef:
-    -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
-    SELECT
-        coalesce(array_agg(s.key ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(s.family ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(CASE WHEN v_base IS NULL THEN v_to ELSE s.base + make_interval(secs => s.live) END ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(s.key::text ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}'),
-        coalesce(array_agg(s.reason ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}')
-    INTO v_keys, v_families, v_times, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            c.*,
-            CASE
-                WHEN v_base IS NULL THEN NULL
-                WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
-                WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
-                WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
-                WHEN c.live IS NULL THEN 'POLICY_DISABLED'
-            END AS reason
-        FROM (
-            SELECT
-                k.key, k.family, b."id_" AS root,
-                CASE v_base WHEN 'start' THEN b."start_time_" ELSE b."end_time_" END AS base,
-                CASE WHEN d."history_ttl_" IS NULL THEN v_default WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END AS live
-            FROM (
-                SELECT DISTINCT CASE WHEN v_family THEN coalesce(r."root_proc_inst_id_", r."id_") ELSE r."id_" END AS key, coalesce(r."root_proc_inst_id_", r."id_") AS family
-                FROM "public"."act_hi_procinst" AS r
-                WHERE r."id_" = ANY (v_members)
-            ) AS k
-            LEFT JOIN "public"."act_hi_procinst" AS b ON b."id_" = k.family
-            LEFT JOIN "public"."act_re_procdef" AS d ON d."id_" = b."proc_def_id_"
-            WHERE k.key = ANY (p_keys)
-        ) AS c
-    ) AS s;
-    o_families := cardinality(v_keys);
-
-    -- act_hi_actinst
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_actinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_actinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_actinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_actinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
-    END IF;
-
-    -- act_hi_identitylink
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_identitylink" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
-        -- The rows that name one of the instance in act_hi_taskinst.
-        UPDATE "public"."act_hi_identitylink" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
-        -- The rows that name one of one below it in act_hi_taskinst.
-        UPDATE "public"."act_hi_identitylink" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = m."id_"
-        WHERE t."task_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
-    ELSE
-        -- The rows that name one of the instance in act_hi_taskinst.
-        UPDATE "public"."act_hi_identitylink" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."task_id_" = o."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
-    END IF;
-
-    -- act_hi_taskinst
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_taskinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_taskinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_taskinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_taskinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-    END IF;
-
-    -- act_hi_varinst
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_varinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_varinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_varinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_varinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
-    END IF;
-
-    -- act_hi_detail
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_detail" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[5] := o_rows[5] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_detail" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[5] := o_rows[5] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_detail" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[5] := o_rows[5] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_detail" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[5] := o_rows[5] + v_rows;
-    END IF;
-
-    -- act_hi_incident
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_incident" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[6] := o_rows[6] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_incident" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[6] := o_rows[6] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_incident" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[6] := o_rows[6] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_incident" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[6] := o_rows[6] + v_rows;
-    END IF;
-
-    -- act_hi_ext_task_log
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_ext_task_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[7] := o_rows[7] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_ext_task_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[7] := o_rows[7] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_ext_task_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[7] := o_rows[7] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_ext_task_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[7] := o_rows[7] + v_rows;
-    END IF;
-
-    -- act_hi_job_log
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_job_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[8] := o_rows[8] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_job_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."process_instance_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[8] := o_rows[8] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_job_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."process_instance_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[8] := o_rows[8] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_job_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."process_instance_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[8] := o_rows[8] + v_rows;
-    END IF;
-
-    -- act_hi_op_log
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_op_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[9] := o_rows[9] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_op_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[9] := o_rows[9] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_op_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[9] := o_rows[9] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_op_log" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[9] := o_rows[9] + v_rows;
-    END IF;
-
-    -- act_hi_comment
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_comment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[10] := o_rows[10] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_comment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[10] := o_rows[10] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_comment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[10] := o_rows[10] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_comment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[10] := o_rows[10] + v_rows;
-    END IF;
-
-    -- act_hi_attachment
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_attachment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[11] := o_rows[11] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_attachment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[11] := o_rows[11] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_attachment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[11] := o_rows[11] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_attachment" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[11] := o_rows[11] + v_rows;
-    END IF;
-
-    -- act_hi_dec_in
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_dec_in" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[12] := o_rows[12] + v_rows;
-        -- The rows that name one of the instance in act_hi_decinst.
-        UPDATE "public"."act_hi_dec_in" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[12] := o_rows[12] + v_rows;
-        -- The rows that name one of one below it in act_hi_decinst.
-        UPDATE "public"."act_hi_dec_in" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[12] := o_rows[12] + v_rows;
-    ELSE
-        -- The rows that name one of the instance in act_hi_decinst.
-        UPDATE "public"."act_hi_dec_in" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[12] := o_rows[12] + v_rows;
-    END IF;
-
-    -- act_hi_dec_out
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_dec_out" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[13] := o_rows[13] + v_rows;
-        -- The rows that name one of the instance in act_hi_decinst.
-        UPDATE "public"."act_hi_dec_out" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[13] := o_rows[13] + v_rows;
-        -- The rows that name one of one below it in act_hi_decinst.
-        UPDATE "public"."act_hi_dec_out" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
-        WHERE t."dec_inst_id_" = o."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[13] := o_rows[13] + v_rows;
-    ELSE
-        -- The rows that name one of the instance in act_hi_decinst.
-        UPDATE "public"."act_hi_dec_out" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = o."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[13] := o_rows[13] + v_rows;
-    END IF;
-
-    -- act_hi_decinst
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_decinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[14] := o_rows[14] + v_rows;
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_decinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[14] := o_rows[14] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_decinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        WHERE t."proc_inst_id_" = m."id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[14] := o_rows[14] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_decinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[14] := o_rows[14] + v_rows;
-    END IF;
-
-    -- act_ge_bytearray
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_varinst.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_varinst" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_detail.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_detail" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_ext_task_log.error_details_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_ext_task_log" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_job_log.job_exception_stack_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_job_log" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_attachment.content_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_attachment" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_in.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_dec_in" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_out.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_dec_out" AS r ON r."root_proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_varinst.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_detail.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_ext_task_log.error_details_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_job_log.job_exception_stack_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = w.id
-        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_attachment.content_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_in.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_out.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_varinst.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_detail.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_ext_task_log.error_details_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."error_details_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_job_log.job_exception_stack_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m."id_"
-        WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_attachment.content_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m."id_"
-        WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_in.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
-        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_out.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_procinst" AS m ON m."root_proc_inst_id_" = w.id
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m."id_"
-        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-    ELSE
-        -- What these rows name in act_hi_varinst.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_detail.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_ext_task_log.error_details_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."error_details_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_job_log.job_exception_stack_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = w.id
-        WHERE t."id_" = r."job_exception_stack_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_attachment.content_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
-        WHERE t."id_" = r."content_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_in.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-        -- What these rows name in act_hi_dec_out.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
-        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
-        WHERE t."id_" = r."bytearray_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[15] := o_rows[15] + v_rows;
-    END IF;
-
-    -- act_ru_authorization
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_ru_authorization" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[16] := o_rows[16] + v_rows;
-    ELSE
-        -- Its rows name no single instance.
-        NULL;
-    END IF;
-
-    -- act_hi_procinst
-    IF v_family THEN
-        -- The rows of the family.
-        UPDATE "public"."act_hi_procinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_proc_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[17] := o_rows[17] + v_rows;
-        -- A root that does not name itself.
-        UPDATE "public"."act_hi_procinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[17] := o_rows[17] + v_rows;
-    ELSE
-        -- The instances themselves.
-        UPDATE "public"."act_hi_procinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[17] := o_rows[17] + v_rows;
-    END IF;
+    -- By the time to live that the spec has for its type_: any other means the default (-1 here).
+    RETURN QUERY SELECT
+        r."id_"::text, r."id_"::text,
+        true, b."id_" IS NOT NULL,
+        b."start_time_"::timestamp, b."end_time_"::timestamp,
+        coalesce(CASE b."type_" WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, -1)::bigint
+    FROM "public"."act_hi_batch" AS r
+    LEFT JOIN "public"."act_hi_batch" AS b ON b."id_" = r."id_"
+    WHERE r."id_" = ANY (v_ids)
+    ORDER BY r."id_";
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_procinst first. No transaction control; stamp_step() calls it. [body 73b430d47103]';
-
--- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
-
--- history_batches_stamp_next: the next families or instances, in the order of the rows of act_hi_batch that lead to them.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(
-    p_options jsonb,
-    p_after   text,
-    p_limit   bigint,
-    OUT o_last text,
-    OUT o_keys text[]
-)
-LANGUAGE plpgsql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
-AS $windrow$
-DECLARE
-    v_all    boolean := p_options ? 'all';
-    v_named  text[];
-BEGIN
-    IF p_options ? 'key' THEN
-        v_named := ARRAY(SELECT k.key::text FROM jsonb_array_elements_text(p_options -> 'key') AS k(key));
-        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
-        INTO o_last, o_keys
-        FROM (
-            SELECT r."id_" AS id, r."id_" AS key
-            FROM "public"."act_hi_batch" AS r
-            WHERE r."id_" = ANY (v_named)
-              AND r."id_" > p_after
-            ORDER BY r."id_"
-            LIMIT p_limit
-        ) AS n;
-    ELSE
-        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
-        INTO o_last, o_keys
-        FROM (
-            SELECT r."id_" AS id, r."id_" AS key
-            FROM "public"."act_hi_batch" AS r
-            WHERE r."id_" > p_after
-              AND (v_all OR r."removal_time_" IS NULL)
-            ORDER BY r."id_"
-            LIMIT p_limit
-        ) AS n;
-    END IF;
-END
-$windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(jsonb, text, bigint) IS
-    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_batch; o_last is NULL where there are no more. Reads only. [body f0c2f96e7935]';
-
--- history_batches_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_batch(
-    p_options jsonb,
-    p_keys    text[],
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; what the roots say of times. [body f3f37f72271a]';
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(
+    p_whole boolean, p_ids text[], p_roots text[], p_families text[], p_times timestamp[], OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_base     text := p_options ->> 'calculated';
-    v_default  bigint := windrow_camunda7.seconds(p_options ->> 'default');
-    v_to       timestamp := (p_options ->> 'to')::timestamptz AT TIME ZONE 'UTC';
-    v_members  text[];
-    v_keys     text[];
-    v_families text[];
-    v_times    timestamp[];
-    v_rows     bigint;
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
-    END IF;
+    o_rows := array_fill(0, ARRAY[4]);
 
-    -- These rows first: no other stamp meets a family that is stamped in part.
-    v_members := ARRAY(
-        SELECT t."id_"
-        FROM "public"."act_hi_batch" AS t
-        WHERE t."id_" = ANY (p_keys)
-        ORDER BY t."id_"
-        FOR UPDATE
-    );
-
-    -- A calculated time counts from the root of the family, by the time to live that the spec has for its type_: any
-    -- other means the default. What cannot be calculated stays as it is.
-    SELECT
-        coalesce(array_agg(s.key ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(s.family ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(CASE WHEN v_base IS NULL THEN v_to ELSE s.base + make_interval(secs => s.live) END ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(s.key::text ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}'),
-        coalesce(array_agg(s.reason ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}')
-    INTO v_keys, v_families, v_times, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            c.*,
-            CASE
-                WHEN v_base IS NULL THEN NULL
-                WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
-                WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
-                WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
-                WHEN c.live IS NULL THEN 'POLICY_DISABLED'
-            END AS reason
-        FROM (
-            SELECT
-                k.key, k.family, b."id_" AS root,
-                CASE v_base WHEN 'start' THEN b."start_time_" ELSE b."end_time_" END AS base,
-                coalesce(CASE b."type_" WHEN 'instance-deletion' THEN 2592000 WHEN 'set-job-retries' THEN 604800 END, v_default) AS live
-            FROM (
-                SELECT DISTINCT r."id_" AS key, r."id_" AS family
-                FROM "public"."act_hi_batch" AS r
-                WHERE r."id_" = ANY (v_members)
-            ) AS k
-            LEFT JOIN "public"."act_hi_batch" AS b ON b."id_" = k.family
-            WHERE k.key = ANY (p_keys)
-        ) AS c
-    ) AS s;
-    o_families := cardinality(v_keys);
-
-    -- act_hi_incident
-    -- The rows that name seed_job_def_id_ of the instance.
-    UPDATE "public"."act_hi_incident" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    UPDATE "public"."act_hi_incident" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     WHERE t."job_def_id_" = o."seed_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- The rows that name monitor_job_def_id_ of the instance.
-    UPDATE "public"."act_hi_incident" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    UPDATE "public"."act_hi_incident" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     WHERE t."job_def_id_" = o."monitor_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
-    -- The rows that name batch_job_def_id_ of the instance.
-    UPDATE "public"."act_hi_incident" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
+    UPDATE "public"."act_hi_incident" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     WHERE t."job_def_id_" = o."batch_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[1] := o_rows[1] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
 
-    -- act_hi_job_log
-    -- The rows that name seed_job_def_id_ of the instance.
-    UPDATE "public"."act_hi_job_log" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    UPDATE "public"."act_hi_job_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     WHERE t."job_def_id_" = o."seed_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- The rows that name monitor_job_def_id_ of the instance.
-    UPDATE "public"."act_hi_job_log" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    UPDATE "public"."act_hi_job_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     WHERE t."job_def_id_" = o."monitor_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
-    -- The rows that name batch_job_def_id_ of the instance.
-    UPDATE "public"."act_hi_job_log" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
+    UPDATE "public"."act_hi_job_log" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     WHERE t."job_def_id_" = o."batch_job_def_id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[2] := o_rows[2] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
 
-    -- act_ge_bytearray
-    -- What these rows name in act_hi_job_log.job_exception_stack_id_.
-    UPDATE "public"."act_ge_bytearray" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."seed_job_def_id_"
     WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- What these rows name in act_hi_job_log.job_exception_stack_id_.
-    UPDATE "public"."act_ge_bytearray" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."monitor_job_def_id_"
     WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
-    -- What these rows name in act_hi_job_log.job_exception_stack_id_.
-    UPDATE "public"."act_ge_bytearray" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_batch" AS o ON o."id_" = w.id
     JOIN "public"."act_hi_job_log" AS r ON r."job_def_id_" = o."batch_job_def_id_"
     WHERE t."id_" = r."job_exception_stack_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[3] := o_rows[3] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
 
-    -- act_hi_batch
-    -- The instances themselves.
-    UPDATE "public"."act_hi_batch" AS t
-    SET "removal_time_" = w.due
-    FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
+    UPDATE "public"."act_hi_batch" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
-    o_rows[4] := o_rows[4] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_batch first. No transaction control; stamp_step() calls it. [body 8e4ff8551ee5]';
+COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 97e88319c6f5]';
 
--- Row security would hide rows that must be stamped: with row_security = off it is an error, not a gap.
-
--- history_decisions_stamp_next: the next families or instances, in the order of the rows of act_hi_decinst that lead to them.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(
-    p_options jsonb,
-    p_after   text,
-    p_limit   bigint,
-    OUT o_last text,
-    OUT o_keys text[]
+    p_whole boolean, p_all boolean, p_after text, p_limit bigint, OUT o_last text, OUT o_keys text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_family boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
-    v_all    boolean := p_options ? 'all';
-    v_named  text[];
 BEGIN
-    IF p_options ? 'key' THEN
-        v_named := ARRAY(SELECT k.key::text FROM jsonb_array_elements_text(p_options -> 'key') AS k(key));
-        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
-        INTO o_last, o_keys
-        FROM (
-            SELECT r."id_" AS id, CASE WHEN v_family THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key
-            FROM "public"."act_hi_decinst" AS r
-            WHERE r."id_" = ANY (v_named)
-              AND r."id_" > p_after
-              AND r."proc_inst_id_" IS NULL
-              AND r."case_inst_id_" IS NULL
-              -- Where several rows lead to one family, the root does, or else the first of them.
-              AND (NOT v_family OR coalesce(r."root_dec_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
-                  SELECT FROM "public"."act_hi_decinst" AS f
-                  WHERE f."id_" = r."root_dec_inst_id_"
-                    AND coalesce(f."root_dec_inst_id_", f."id_") = f."id_"
-                    AND f."id_" = ANY (v_named) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
-              ) AND NOT EXISTS (
-                  SELECT FROM "public"."act_hi_decinst" AS f
-                  WHERE f."root_dec_inst_id_" = r."root_dec_inst_id_"
-                    AND f."id_" < r."id_"
-                    AND f."id_" = ANY (v_named) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
-              ))
-            ORDER BY r."id_"
-            LIMIT p_limit
-        ) AS n;
-    ELSE
-        SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}')
-        INTO o_last, o_keys
-        FROM (
-            SELECT r."id_" AS id, CASE WHEN v_family THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key
-            FROM "public"."act_hi_decinst" AS r
-            WHERE r."id_" > p_after
-              AND (v_all OR r."removal_time_" IS NULL)
-              AND r."proc_inst_id_" IS NULL
-              AND r."case_inst_id_" IS NULL
-              -- Where several rows lead to one family, the root does, or else the first of them.
-              AND (NOT v_family OR coalesce(r."root_dec_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
-                  SELECT FROM "public"."act_hi_decinst" AS f
-                  WHERE f."id_" = r."root_dec_inst_id_"
-                    AND coalesce(f."root_dec_inst_id_", f."id_") = f."id_"
-                    AND (v_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
-              ) AND NOT EXISTS (
-                  SELECT FROM "public"."act_hi_decinst" AS f
-                  WHERE f."root_dec_inst_id_" = r."root_dec_inst_id_"
-                    AND f."id_" < r."id_"
-                    AND (v_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
-              ))
-            ORDER BY r."id_"
-            LIMIT p_limit
-        ) AS n;
-    END IF;
+    SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
+    FROM (
+        SELECT r."id_" AS id, CASE WHEN p_whole THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key
+        FROM "public"."act_hi_decinst" AS r
+        WHERE r."id_" > p_after
+          AND (p_all OR r."removal_time_" IS NULL)
+          AND r."proc_inst_id_" IS NULL
+          AND r."case_inst_id_" IS NULL
+          -- Where several rows lead to one family, the root does, or else the first of them.
+          AND (NOT p_whole OR coalesce(r."root_dec_inst_id_", r."id_") = r."id_" OR NOT EXISTS (
+              SELECT FROM "public"."act_hi_decinst" AS f
+              WHERE f."id_" = r."root_dec_inst_id_" AND coalesce(f."root_dec_inst_id_", f."id_") = f."id_"
+                AND (p_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+          ) AND NOT EXISTS (
+              SELECT FROM "public"."act_hi_decinst" AS f
+              WHERE f."root_dec_inst_id_" = r."root_dec_inst_id_" AND f."id_" < r."id_"
+                AND (p_all OR f."removal_time_" IS NULL) AND f."proc_inst_id_" IS NULL AND f."case_inst_id_" IS NULL
+          ))
+        ORDER BY r."id_" LIMIT p_limit
+    ) AS n;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(jsonb, text, bigint) IS
-    'The next p_limit families that the options of a stamp name, or instances where it is not hierarchical, behind row p_after of act_hi_decinst; o_last is NULL where there are no more. Reads only. [body 0d3ada4e854b]';
-
--- history_decisions_stamp_batch: sets the removal time of some families, or instances. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_batch(
-    p_options jsonb,
-    p_keys    text[],
-    OUT o_families     bigint,
-    OUT o_skip_keys    text[],
-    OUT o_skip_reasons text[],
-    OUT o_rows         bigint[]
+COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(boolean, boolean, text, bigint) IS
+    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [body 3f1746935969]';
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[], p_lock boolean)
+RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_ids text[] := p_keys;
+BEGIN
+    IF p_lock THEN
+        -- These rows first: no other stamp meets a family that is stamped in part.
+        v_ids := ARRAY(
+            SELECT t."id_" FROM "public"."act_hi_decinst" AS t
+            WHERE t."root_dec_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_keys)
+            ORDER BY t."id_"
+            FOR UPDATE
+        );
+    END IF;
+    -- By the time to live of the root's definition in act_re_decision_def: NULL there is the default (-1 here), less than 0 or more
+    -- than a hundred years is for ever (NULL here).
+    RETURN QUERY SELECT
+        r."id_"::text, coalesce(r."root_dec_inst_id_", r."id_")::text,
+        r."proc_inst_id_" IS NULL AND r."case_inst_id_" IS NULL, b."id_" IS NOT NULL,
+        b."eval_time_"::timestamp, b."eval_time_"::timestamp,
+        CASE WHEN d."history_ttl_" IS NULL THEN -1 WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END
+    FROM "public"."act_hi_decinst" AS r
+    LEFT JOIN "public"."act_hi_decinst" AS b ON b."id_" = coalesce(r."root_dec_inst_id_", r."id_")
+    LEFT JOIN "public"."act_re_decision_def" AS d ON d."id_" = b."dec_def_id_"
+    WHERE r."id_" = ANY (v_ids)
+    ORDER BY r."id_";
+END
+$windrow$;
+COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [body 260d9080f7a0]';
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(
+    p_whole boolean, p_ids text[], p_roots text[], p_families text[], p_times timestamp[], OUT o_rows bigint[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC'
 AS $windrow$
 DECLARE
-    v_family   boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
-    v_base     text := p_options ->> 'calculated';
-    v_default  bigint := windrow_camunda7.seconds(p_options ->> 'default');
-    v_to       timestamp := (p_options ->> 'to')::timestamptz AT TIME ZONE 'UTC';
-    v_members  text[];
-    v_keys     text[];
-    v_families text[];
-    v_times    timestamp[];
-    v_rows     bigint;
+    v_rows bigint;
 BEGIN
-    o_rows := ARRAY[0, 0, 0, 0];
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'a batch needs the isolation level read committed'
-            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
-    END IF;
+    o_rows := array_fill(0, ARRAY[4]);
 
-    -- These rows first: no other stamp meets a family that is stamped in part.
-    IF v_family THEN
-        v_members := ARRAY(
-            SELECT t."id_"
-            FROM "public"."act_hi_decinst" AS t
-            WHERE t."root_dec_inst_id_" = ANY (p_keys)
-               OR t."id_" = ANY (p_keys)
-            ORDER BY t."id_"
-            FOR UPDATE
-        );
-    ELSE
-        v_members := ARRAY(
-            SELECT t."id_"
-            FROM "public"."act_hi_decinst" AS t
-            WHERE t."id_" = ANY (p_keys)
-            ORDER BY t."id_"
-            FOR UPDATE
-        );
-    END IF;
+    UPDATE "public"."act_hi_dec_in" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
 
-    -- A calculated time counts from the root of the family, by the time to live of the root's definition in act_re_decision_def:
-    -- NULL there is the default, less than 0 or more than a hundred years is for ever. What cannot be calculated stays as it is.
-    SELECT
-        coalesce(array_agg(s.key ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(s.family ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(CASE WHEN v_base IS NULL THEN v_to ELSE s.base + make_interval(secs => s.live) END ORDER BY s.key) FILTER (WHERE s.reason IS NULL), '{}'),
-        coalesce(array_agg(s.key::text ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}'),
-        coalesce(array_agg(s.reason ORDER BY s.key) FILTER (WHERE s.reason IS NOT NULL), '{}')
-    INTO v_keys, v_families, v_times, o_skip_keys, o_skip_reasons
-    FROM (
-        SELECT
-            c.*,
-            CASE
-                WHEN v_base IS NULL THEN NULL
-                WHEN c.root IS NULL THEN 'UNDATED_MEMBER'
-                WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
-                WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
-                WHEN c.live IS NULL THEN 'POLICY_DISABLED'
-            END AS reason
-        FROM (
-            SELECT
-                k.key, k.family, b."id_" AS root,
-                CASE v_base WHEN 'start' THEN b."eval_time_" ELSE b."eval_time_" END AS base,
-                CASE WHEN d."history_ttl_" IS NULL THEN v_default WHEN d."history_ttl_" BETWEEN 0 AND 36525 THEN d."history_ttl_"::bigint * 86400 END AS live
-            FROM (
-                SELECT DISTINCT CASE WHEN v_family THEN coalesce(r."root_dec_inst_id_", r."id_") ELSE r."id_" END AS key, coalesce(r."root_dec_inst_id_", r."id_") AS family
-                FROM "public"."act_hi_decinst" AS r
-                WHERE r."id_" = ANY (v_members)
-            ) AS k
-            LEFT JOIN "public"."act_hi_decinst" AS b ON b."id_" = k.family
-            LEFT JOIN "public"."act_re_decision_def" AS d ON d."id_" = b."dec_def_id_"
-            WHERE k.key = ANY (p_keys)
-        ) AS c
-    ) AS s;
-    o_families := cardinality(v_keys);
+    UPDATE "public"."act_hi_dec_out" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
 
-    -- act_hi_dec_in
-    IF v_family THEN
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_dec_in" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_dec_in" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = m."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_dec_in" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[1] := o_rows[1] + v_rows;
-    END IF;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
+    WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
 
-    -- act_hi_dec_out
-    IF v_family THEN
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_dec_out" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
-        -- The rows of one below it.
-        UPDATE "public"."act_hi_dec_out" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
-        WHERE t."dec_inst_id_" = m."id_" AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
-    ELSE
-        -- The rows of the instance.
-        UPDATE "public"."act_hi_dec_out" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[2] := o_rows[2] + v_rows;
-    END IF;
-
-    -- act_ge_bytearray
-    IF v_family THEN
-        -- What these rows name in act_hi_dec_in.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-        -- What these rows name in act_hi_dec_out.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-        -- What these rows name in act_hi_dec_in.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
-        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-        -- What these rows name in act_hi_dec_out.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_decinst" AS m ON m."root_dec_inst_id_" = w.id
-        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = m."id_"
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-    ELSE
-        -- What these rows name in act_hi_dec_in.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-        -- What these rows name in act_hi_dec_out.bytearray_id_.
-        UPDATE "public"."act_ge_bytearray" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = w.id
-        WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[3] := o_rows[3] + v_rows;
-    END IF;
-
-    -- act_hi_decinst
-    IF v_family THEN
-        -- The instances themselves.
-        UPDATE "public"."act_hi_decinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
-        -- Those that name it as the root of their family.
-        UPDATE "public"."act_hi_decinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."root_dec_inst_id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
-    ELSE
-        -- The instances themselves.
-        UPDATE "public"."act_hi_decinst" AS t
-        SET "removal_time_" = w.due
-        FROM unnest(v_keys, v_families, v_times) AS w(id, family, due)
-        WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
-        GET DIAGNOSTICS v_rows = ROW_COUNT;
-        o_rows[4] := o_rows[4] + v_rows;
-    END IF;
+    UPDATE "public"."act_hi_decinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."id_" = w.id AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
 END
 $windrow$;
-COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_batch(jsonb, text[]) IS
-    'Sets, in the caller''s transaction, the removal_time_ that the options of a stamp say: of all rows of the families p_keys, or of the rows of the instances p_keys where it is not hierarchical. Locks their rows of act_hi_decinst first. No transaction control; stamp_step() calls it. [body d9ac09a9c90f]';
+COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body fec903ce11cd]';
 
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
-    'history_batches_stamp_batch', 'history_batches_stamp_next', 'history_decisions_stamp_batch',
-    'history_decisions_stamp_next', 'history_stamp_batch', 'history_stamp_next'
+    'history_batches_stamp_next', 'history_batches_stamp_rows', 'history_batches_stamp_set',
+    'history_decisions_stamp_next', 'history_decisions_stamp_rows', 'history_decisions_stamp_set',
+    'history_stamp_next', 'history_stamp_rows', 'history_stamp_set'
 ]);
 RESET ROLE;

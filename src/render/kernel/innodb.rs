@@ -94,6 +94,14 @@ pub(super) const TIMED: &[KernelFile] = &[KernelFile {
     prologue: Prologue::Owner,
 }];
 
+/// What setting removal times anew needs besides.
+pub(super) const STAMP: &[KernelFile] = &[KernelFile {
+    name: "43_stamp.sql",
+    purpose: "setting removal times anew, on demand",
+    text: text!("innodb/features/43_stamp.sql"),
+    prologue: Prologue::Owner,
+}];
+
 /// What rules by the end of families need.
 pub(super) const END_TIME: &[KernelFile] = &[KernelFile {
     name: "39_end_time.sql",

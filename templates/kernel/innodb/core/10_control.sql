@@ -629,9 +629,13 @@ BEGIN
     DECLARE v_place int DEFAULT 0;
     SELECT JSON_EXTRACT(k.document, '$.key'), k.root INTO v_key, v_root FROM rule AS k WHERE k.rule = p_rule;
     IF v_key IS NULL THEN
-        SELECT JSON_EXTRACT(s.document, CONCAT('$.stamped."', p_rule, '".key')), JSON_UNQUOTE(JSON_EXTRACT(s.document, CONCAT('$.stamped."', p_rule, '".root')))
+        SELECT JSON_EXTRACT(k.document, CONCAT('$.stamps[', s.place - 1, '].key')), s.root
         INTO v_key, v_root
-        FROM spec AS s;
+        FROM rule AS k
+        JOIN JSON_TABLE(k.document, '$.stamps[*]' COLUMNS (
+            place FOR ORDINALITY, of_name varchar(64) PATH '$.of', root varchar(64) PATH '$.root'
+        )) AS s
+        WHERE CONCAT(k.rule, '.', s.of_name) = p_rule;
     END IF;
     SET SESSION group_concat_max_len = 65536;
     SELECT GROUP_CONCAT(CONCAT(v_root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1)) ORDER BY c.position SEPARATOR ', ')

@@ -203,7 +203,7 @@ END;
 -- perform: the only place where a name becomes a call. A verb of a rule is a procedure of this database that has the name of
 -- a rule in front of its own; what it is given and what it answers are variables of the session. A verb performs no other one.
 --# create procedure perform
-CREATE PROCEDURE perform(IN p_rule varchar(64), IN p_verb varchar(40), IN p_arguments varchar(400))
+CREATE PROCEDURE perform(IN p_rule varchar(64), IN p_verb varchar(64), IN p_arguments varchar(400))
 SQL SECURITY DEFINER
 COMMENT 'Calls the procedure that does p_verb for p_rule, with variables of the session.'
 BEGIN

@@ -1,5 +1,5 @@
--- Setting removal times anew, on demand. The verbs of a rule: stamp_next, stamp_batch; with the name of what is stamped beside the
--- families of the rule in front of them, where it is not these.
+-- Setting removal times anew, on demand. The verbs of a rule: stamp_next, stamp_rows, stamp_set; with the name of what is stamped
+-- beside the families of the rule in front of them, where it is not these.
 
 -- stamps: what has removal times to set. whole: the name that tells it from all others; first_key: before all keys.
 --# create view stamps
@@ -99,35 +99,169 @@ $windrow$;
 COMMENT ON FUNCTION check_stamp_options(jsonb) IS
     'Raises 22023 with a hint for an option of stamp() that makes no sense; answers the rule.';
 
--- stamp_found: those of the keys of a stamp that a row has.
---# create function stamp_found
-CREATE OR REPLACE FUNCTION stamp_found(p_run bigint)
-RETURNS text[]
+-- stamp_chosen: the rows that the options of a stamp name.
+--# create function stamp_chosen
+CREATE OR REPLACE FUNCTION stamp_chosen(p_rule text, p_verb text, p_options jsonb)
+RETURNS TABLE (id text, family text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_options jsonb := (SELECT r.options FROM run AS r WHERE r.run_id = p_run);
-    v_stamp   stamps%ROWTYPE;
-    v_found   text[] := '{}';
+    v_named text[] := ARRAY(SELECT k.key FROM jsonb_array_elements_text(coalesce(p_options -> 'key', '[]')) AS k(key));
 BEGIN
-    SELECT s.*
-    INTO v_stamp
-    FROM stamps AS s
-    JOIN run_stamp AS p ON p.rule = s.rule
-    WHERE p.run_id = p_run
-      AND s.of IS NOT DISTINCT FROM v_options ->> 'of';
-    IF v_options ? 'key' THEN
-        EXECUTE format('SELECT n.o_keys::text[] FROM %s($1, %L, NULL) AS n', routine_of(v_stamp.rule, v_stamp.verb || 'next'), v_stamp.first_key)
-        INTO v_found
-        USING v_options || '{"hierarchical": false}';
-    END IF;
-    RETURN v_found;
+    RETURN QUERY EXECUTE format(
+        'SELECT m.id::text, m.family::text FROM %s(''{}'', %L, false) AS m WHERE m.named', routine_of(p_rule, p_verb || 'rows'), v_named
+    );
 END
 $windrow$;
---# comment on function stamp_found
-COMMENT ON FUNCTION stamp_found(bigint) IS
-    'Which of the keys that the options of stamp p_run name are those of a row.';
+--# comment on function stamp_chosen
+COMMENT ON FUNCTION stamp_chosen(text, text, jsonb) IS
+    'Those of the rows that the options of a stamp name that are there, each with the key of its family.';
+
+-- stamp_todo: the next families or instances behind one of the rows that lead to them.
+--# create function stamp_todo
+CREATE OR REPLACE FUNCTION stamp_todo(
+    p_rule text, p_verb text, p_options jsonb, p_after text, p_first text, p_limit bigint, OUT o_last text, OUT o_keys text[]
+)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_whole boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
+BEGIN
+    IF p_options ? 'key' THEN
+        -- Where several rows lead to one family, the root does, or else the first of them.
+        SELECT max(n.lead), coalesce(array_agg(n.key ORDER BY n.lead), '{}')
+        INTO o_last, o_keys
+        FROM (
+            SELECT l.key, l.lead
+            FROM (
+                SELECT m.key, coalesce(min(m.id) FILTER (WHERE m.id = m.key), min(m.id)) AS lead
+                FROM (
+                    SELECT f.id COLLATE "C" AS id, CASE WHEN v_whole THEN f.family ELSE f.id END AS key
+                    FROM stamp_chosen(p_rule, p_verb, p_options) AS f
+                ) AS m
+                GROUP BY m.key
+            ) AS l
+            WHERE p_after IS NULL OR l.lead > p_after
+            ORDER BY l.lead
+            LIMIT p_limit
+        ) AS n;
+    ELSE
+        EXECUTE format(
+            'SELECT n.o_last::text, n.o_keys::text[] FROM %s($1, $2, %L, $3) AS n',
+            routine_of(p_rule, p_verb || 'next'), coalesce(p_after, p_first)
+        )
+        INTO o_last, o_keys
+        USING v_whole, p_options ? 'all', p_limit;
+    END IF;
+END
+$windrow$;
+--# comment on function stamp_todo
+COMMENT ON FUNCTION stamp_todo(text, text, jsonb, text, text, bigint) IS
+    'The next p_limit families, or instances, that the options of a stamp name, behind row p_after; o_last is NULL after the last.';
+
+-- stamp_apply: sets the removal time of some families, or instances. Has no transaction control. Times are texts, as the
+-- application writes them.
+--# create function stamp_apply
+CREATE OR REPLACE FUNCTION stamp_apply(
+    p_rule text, p_verb text, p_options jsonb, p_keys text[],
+    OUT o_families bigint, OUT o_skip_keys text[], OUT o_skip_reasons text[], OUT o_rows bigint[]
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+SET datestyle = 'ISO, YMD'
+AS $windrow$
+DECLARE
+    v_whole    constant boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);
+    v_base     constant text := p_options ->> 'calculated';
+    v_default  constant bigint := seconds(p_options ->> 'default');
+    v_zone     constant text := (SELECT r.document ->> 'zone' FROM rule AS r WHERE r.rule = p_rule);
+    v_to       constant timestamptz := (p_options ->> 'to')::timestamptz;
+    v_ids      text[];
+    v_families text[];
+    v_rooted   boolean[];
+    v_bases    text[];
+    v_lives    bigint[];
+    v_keys     text[];
+    v_dues     text[];
+    v_of       text[];
+    v_roots    text[];
+    v_times    text[];
+BEGIN
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'a batch needs the isolation level read committed'
+            USING ERRCODE = '25001', HINT = 'A snapshot from before its locks would hide what others have written.';
+    END IF;
+    EXECUTE format(
+        'SELECT array_agg(m.id::text), array_agg(m.family::text), array_agg(m.rooted),
+                array_agg(CASE $1 WHEN ''start'' THEN m.starts ELSE m.ends END::text), array_agg(m.live)
+         FROM %s(%L, %L, true) AS m',
+        routine_of(p_rule, p_verb || 'rows'), CASE WHEN v_whole THEN p_keys ELSE '{}' END, p_keys
+    )
+    INTO v_ids, v_families, v_rooted, v_bases, v_lives
+    USING v_base;
+
+    -- A calculated time counts from the root of the family. What cannot be calculated stays as it is.
+    SELECT
+        coalesce(array_agg(s.key ORDER BY s.place) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(s.family ORDER BY s.place) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(
+            CASE
+                WHEN v_base IS NOT NULL THEN (s.base::timestamp + make_interval(secs => s.live))::text
+                WHEN v_zone IS NULL THEN v_to::text
+                ELSE (v_to AT TIME ZONE v_zone)::text
+            END
+            ORDER BY s.place
+        ) FILTER (WHERE s.reason IS NULL), '{}'),
+        coalesce(array_agg(s.key ORDER BY s.place) FILTER (WHERE s.reason IS NOT NULL), '{}'),
+        coalesce(array_agg(s.reason ORDER BY s.place) FILTER (WHERE s.reason IS NOT NULL), '{}')
+    INTO v_keys, v_of, v_dues, o_skip_keys, o_skip_reasons
+    FROM (
+        SELECT
+            c.*,
+            CASE
+                WHEN v_base IS NULL THEN NULL
+                WHEN NOT c.rooted THEN 'UNDATED_MEMBER'
+                WHEN c.base IS NULL AND v_base = 'end' THEN 'NON_FINAL_MEMBER'
+                WHEN c.base IS NULL THEN 'UNDATED_MEMBER'
+                WHEN c.live IS NULL THEN 'POLICY_DISABLED'
+            END AS reason
+        FROM (
+            SELECT DISTINCT ON (k.place)
+                k.key, k.place, m.family, m.rooted, m.base, CASE WHEN m.live < 0 THEN v_default ELSE m.live END AS live
+            FROM unnest(p_keys) WITH ORDINALITY AS k(key, place)
+            JOIN unnest(v_ids, v_families, v_rooted, v_bases, v_lives) AS m(id, family, rooted, base, live)
+              ON k.key = CASE WHEN v_whole THEN m.family ELSE m.id END
+            ORDER BY k.place
+        ) AS c
+    ) AS s;
+    o_families := cardinality(v_keys);
+
+    -- With whole families, their other instances have the time of the root.
+    SELECT
+        coalesce(array_agg(w.id), '{}'), coalesce(array_agg(w.root), '{}'),
+        coalesce(array_agg(w.family), '{}'), coalesce(array_agg(w.due), '{}')
+    INTO v_ids, v_roots, v_families, v_times
+    FROM (
+        SELECT k.key AS id, CASE WHEN v_whole THEN k.key END AS root, k.family, k.due
+        FROM unnest(v_keys, v_of, v_dues) AS k(key, family, due)
+        UNION ALL
+        SELECT m.id, NULL, m.family, k.due
+        FROM unnest(v_ids, v_families) AS m(id, family)
+        JOIN unnest(v_keys, v_dues) AS k(key, due) ON k.key = m.family
+        WHERE v_whole
+          AND m.id <> m.family
+    ) AS w;
+    EXECUTE format('SELECT %s($1, %L, %L, %L, %L)', routine_of(p_rule, p_verb || 'set'), v_ids, v_roots, v_families, v_times)
+    INTO o_rows
+    USING v_whole;
+END
+$windrow$;
+--# comment on function stamp_apply
+COMMENT ON FUNCTION stamp_apply(text, text, jsonb, text[]) IS
+    'Locks families or instances and sets the removal times that the options of a stamp say. No transaction control.';
 
 -- stamp_step: one batch of a stamp, with its progress in the ledger, in the caller's transaction.
 -- A batch that fails is tried again, then halved down to one family, which is recorded and passed over.
@@ -163,18 +297,16 @@ BEGIN
         RETURN rule_paused(v_progress.rule);
     END IF;
     SELECT * INTO STRICT v_stamp FROM stamps AS s WHERE s.rule = v_progress.rule AND s.of IS NOT DISTINCT FROM v_run.options ->> 'of';
-    EXECUTE format('SELECT n.o_last::text, n.o_keys::text[] FROM %s($1, %L, $2) AS n', routine_of(v_stamp.rule, v_stamp.verb || 'next'), coalesce(v_progress.cursor_key, v_stamp.first_key))
+    SELECT n.o_last, n.o_keys
     INTO v_last, v_keys
-    USING v_run.options, v_progress.batch_families::bigint;
+    FROM stamp_todo(v_stamp.rule, v_stamp.verb, v_run.options, v_progress.cursor_key, v_stamp.first_key, v_progress.batch_families) AS n;
     IF v_last IS NULL THEN
         RETURN 'nothing left';
     END IF;
 
     PERFORM set_config('lock_timeout', setting_of(v_stamp.rule, 'lock_timeout') || 'ms', true);
     BEGIN
-        EXECUTE format('SELECT b.o_families, b.o_skip_keys, b.o_skip_reasons, b.o_rows FROM %s($1, %L) AS b', routine_of(v_stamp.rule, v_stamp.verb || 'batch'), v_keys)
-        INTO v_batch
-        USING v_run.options;
+        SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -389,11 +521,15 @@ AS $windrow$
             SELECT coalesce(json_object_agg(k.key, 'NOT_A_ROOT' ORDER BY k.key), '{}')
             FROM (
                 SELECT DISTINCT n.key
-                FROM run_stamp AS p
-                CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(r.options -> 'key', '[]')) AS n(key)
-                WHERE p.run_id = r.run_id
+                FROM jsonb_array_elements_text(coalesce(r.options -> 'key', '[]')) AS n(key)
             ) AS k
-            WHERE k.key <> ALL (stamp_found(p_run))
+            WHERE k.key <> ALL (ARRAY(
+                SELECT n.id
+                FROM run_stamp AS p
+                JOIN stamps AS s ON s.rule = p.rule AND s.of IS NOT DISTINCT FROM r.options ->> 'of'
+                CROSS JOIN LATERAL stamp_chosen(s.rule, s.verb, r.options) AS n
+                WHERE p.run_id = r.run_id
+            ))
         )
     )
     FROM run AS r

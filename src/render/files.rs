@@ -209,7 +209,7 @@ impl<'a> Press<'a> {
         let readable = made.iter().filter(|(file, _)| *file < "50_");
         let readable = readable.map(|(_, what)| what.as_str());
         let readable = archive::readable(&self.view.archives, readable);
-        self.shown.show("ledger", &ledger);
+        self.shown.show("ledger", &in_lines(&ledger));
         self.shown.show("readable", &readable);
         let claims = claims::query("claims.sql", dialect, &mut self.shown, Asked::Installing)?;
         self.shown.show("claims", &claims);
@@ -243,4 +243,16 @@ fn shadows(graph: &Graph, archives: &[ArchiveView], dialect: Dialect) -> Vec<Str
     names.sort();
     names.dedup();
     names
+}
+
+/// A list on lines of at most about a hundred characters.
+fn in_lines(words: &[String]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.len() + word.len() < 100 => line.extend([", ", word]),
+            _ => lines.push(word.clone()),
+        }
+    }
+    lines.join(",\n")
 }

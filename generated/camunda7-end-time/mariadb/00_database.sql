@@ -17,10 +17,18 @@ SET @windrow_statement = COALESCE(
             FROM (
                 -- The first thing that an installation makes is its table control, with this comment. CREATE TABLE IF NOT EXISTS would
                 -- take any other for it.
-                SELECT 1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object, 'is there, and windrow is not installed in this database' AS problem, CONCAT('look whose it is, and drop it') AS remedy
+                SELECT
+                    1 AS position, CONCAT(IF(t.table_type = 'VIEW', 'view ', 'table '), t.table_schema, '.', t.table_name) AS object,
+                    'is there, and windrow is not installed in this database' AS problem, 'look whose it is, and drop it' AS remedy
                 FROM information_schema.tables AS t
                 WHERE t.table_schema = 'windrow_camunda7_end_time'
-                  AND t.table_name IN ('control', 'spec', 'known_routine', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule', 'run_table', 'run_skip', 'run_pass', 'run_sweep', 'run_failure', 'run_stamp', 'run_backlog', 'run_claim', 'kept_run', 'tally', 'unfinished', 'artifact', 'rule', 'rule_table', 'rule_limit', 'known_table', 'known_column', 'known_key', 'known_index', 'known_window', 'known_job', 'known_trigger', 'setting', 'known_setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state')
+                  AND t.table_name IN (
+                      'control', 'spec', 'known_routine', 'latch', 'policy', 'hold', 'run_window', 'run', 'run_rule',
+                      'run_table', 'run_skip', 'run_pass', 'run_sweep', 'run_failure', 'run_stamp', 'run_backlog',
+                      'run_claim', 'kept_run', 'tally', 'unfinished', 'artifact', 'rule', 'rule_table', 'rule_limit',
+                      'known_table', 'known_column', 'known_key', 'known_index', 'known_window', 'known_job',
+                      'known_trigger', 'setting', 'known_setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state'
+                  )
                   AND NOT EXISTS (
                       SELECT 1
                       FROM information_schema.tables AS c
@@ -30,30 +38,49 @@ SET @windrow_statement = COALESCE(
                         AND c.table_comment LIKE 'windrow: %'
                   )
                 UNION ALL
-                SELECT 2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine), 'ALTER TABLE ... ENGINE = InnoDB'
+                SELECT
+                    2, CONCAT('table ', t.table_schema, '.', t.table_name), CONCAT('has the engine ', t.engine),
+                    'ALTER TABLE ... ENGINE = InnoDB'
                 FROM information_schema.tables AS t
                 WHERE t.table_schema = 'windrow_camunda7_end_time'
                   AND t.table_type = 'BASE TABLE'
                   AND t.engine <> 'InnoDB'
                 UNION ALL
-                SELECT 3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name), CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+                SELECT
+                    3, CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name),
+                    CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
                 FROM information_schema.triggers AS t
                 WHERE t.event_object_schema = 'windrow_camunda7_end_time'
                 UNION ALL
-                SELECT 4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer), 'look whose it is, and drop it'
+                SELECT
+                    4, CONCAT('view ', v.table_schema, '.', v.table_name), CONCAT('belongs to ', v.definer),
+                    'look whose it is, and drop it'
                 FROM information_schema.views AS v
                 WHERE v.table_schema = 'windrow_camunda7_end_time'
-                  AND v.definer NOT IN ('windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'), CURRENT_USER())
+                  AND v.definer NOT IN (
+                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'),
+                      CURRENT_USER()
+                  )
                 UNION ALL
-                SELECT 5, CONCAT(LOWER(r.routine_type), ' ', r.routine_schema, '.', r.routine_name), CONCAT('belongs to ', r.definer), 'look whose it is, and drop it'
+                SELECT
+                    5, CONCAT(LOWER(r.routine_type), ' ', r.routine_schema, '.', r.routine_name),
+                    CONCAT('belongs to ', r.definer), 'look whose it is, and drop it'
                 FROM information_schema.routines AS r
                 WHERE r.routine_schema = 'windrow_camunda7_end_time'
-                  AND r.definer NOT IN ('windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'), CURRENT_USER())
+                  AND r.definer NOT IN (
+                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'),
+                      CURRENT_USER()
+                  )
                 UNION ALL
-                SELECT 6, CONCAT('event ', e.event_schema, '.', e.event_name), CONCAT('belongs to ', e.definer), 'look whose it is, and drop it'
+                SELECT
+                    6, CONCAT('event ', e.event_schema, '.', e.event_name), CONCAT('belongs to ', e.definer),
+                    'look whose it is, and drop it'
                 FROM information_schema.events AS e
                 WHERE e.event_schema = 'windrow_camunda7_end_time'
-                  AND e.definer NOT IN ('windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'), CURRENT_USER())
+                  AND e.definer NOT IN (
+                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'),
+                      CURRENT_USER()
+                  )
             ) AS f
             ORDER BY f.position, f.object
         ) AS c

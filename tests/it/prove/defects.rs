@@ -519,16 +519,6 @@ pub(crate) const DEFECTS: &[Defect] = &[
         noticed_by: &[STAMP],
     },
     Defect {
-        name: "stamp-of-the-root-alone",
-        what: "a stamp of whole families forgets what names no root, but one of their other instances",
-        postgres: &[edit("AND m.id <> m.family", "AND false")],
-        mysql: &[edit(
-            "STRAIGHT_JOIN work_member AS m ON m.family = f.id;",
-            "STRAIGHT_JOIN work_member AS m ON m.family = f.id AND 1 = 0;",
-        )],
-        noticed_by: &["camunda::stamp::SERVER::a_stamp_sets_what_the_model_says_and_nothing_else"],
-    },
-    Defect {
         name: "dead-claim",
         what: "what a worker that is gone had claimed is forgotten until the next sweep",
         postgres: &[edit(

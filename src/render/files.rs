@@ -53,7 +53,7 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
         (
             true,
             "47_backlog.sql",
-            "how much is due, what stays and why, and the metrics",
+            "how much is due, and how long ago what stays ended",
         ),
         (
             guards,

@@ -136,4 +136,3 @@ BEGIN
 {%- endif %}
 END;
 
-{{ w::row(control=control, rule=rule) }}

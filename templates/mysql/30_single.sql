@@ -5,10 +5,10 @@
 --# create procedure {{ control }}.{{ rule.name }}_types
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work tables with the types and collations of {{ rule.table_name }}: work_type for rows to look at, work_named for keys. [body @body@]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of {{ rule.table_name }}. [body @body@]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_type, {{ control }}.work_named;
-    CREATE TEMPORARY TABLE {{ control }}.work_type (
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
+    CREATE TEMPORARY TABLE work_type (
         position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
         row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -18,7 +18,7 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT {{ rule.single.read }} FROM {{ rule.table }} AS t LIMIT 0;
-    CREATE TEMPORARY TABLE {{ control }}.work_named (
+    CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY ({{ rule.single.names }})
     ) ENGINE = InnoDB AS
     SELECT {{ rule.single.read_key }} FROM {{ rule.table }} AS t LIMIT 0;
@@ -41,6 +41,7 @@ BEGIN
 END;
 {% endif %}
 -- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind the cursor, at most p_rows of them, in the order of an index.
+-- Pass 0: the row that work_target names, locked.
 {%- for pass in rule.single.passes %}
 -- Pass {{ pass.number }}, {{ pass.name }}: {{ pass.why }}
 {%- endfor %}
@@ -49,7 +50,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_search(
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body @body@]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body @body@]'
 BEGIN
     DECLARE v_under_way boolean;
 {%- if rule.single.expiry %}
@@ -58,14 +59,14 @@ BEGIN
 {%- if rule.single.expiry and rule.single.aged %}
     DECLARE v_cutoff datetime(6) DEFAULT {{ rule.single.cutoff }};
 {%- endif %}
-    SELECT COUNT(c.position) > 0 INTO v_under_way FROM {{ control }}.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
 {%- for pass in rule.single.passes %}
 {%- for begun in [true, false] %}
     {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if begun %} AND v_under_way{% endif %} THEN
-        INSERT INTO {{ control }}.work_row (pass, row_key, {{ pass.names }})
+        INSERT INTO work_row (pass, row_key, {{ pass.names }})
         SELECT p_pass, {{ rule.single.key_text }}, {{ pass.values }}
-        FROM {% if begun %}{{ control }}.work_cursor AS c
+        FROM {% if begun %}work_cursor AS c
         STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
 {%- if begun %}
         WHERE c.position = 1
@@ -82,19 +83,26 @@ BEGIN
         LIMIT p_rows;
 {%- endfor %}
 {%- endfor %}
+    ELSE
+        INSERT INTO work_row (pass, row_key, {{ rule.single.read_names }})
+        SELECT p_pass, {{ rule.single.key_text }}, {{ rule.single.read_values }}
+        FROM work_target AS r
+        STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
+        FOR UPDATE;
     END IF;
-    REPLACE INTO {{ control }}.work_cursor (position, pass, row_key, {{ rule.single.read_names }})
-    SELECT 2, r.pass, r.row_key, {{ rule.single.read_of_r }} FROM {{ control }}.work_row AS r ORDER BY r.position DESC LIMIT 1;
+    REPLACE INTO work_cursor (position, pass, row_key, {{ rule.single.read_names }})
+    SELECT 2, r.pass, r.row_key, {{ rule.single.read_of_r }} FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END;
 
--- {{ rule.name }}_verdict: which of the rows in work_row are deleted: {{ rule.single.why }}
+-- {{ rule.name }}_verdict: which of the rows in work_row are deleted:
+-- {{ rule.single.why }}
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 --# create procedure {{ control }}.{{ rule.name }}_verdict
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body @body@]'
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body @body@]'
 BEGIN
 {%- if rule.single.expiry %}
     DECLARE v_now datetime(6) DEFAULT {{ rule.single.now }};
@@ -107,19 +115,19 @@ BEGIN
     DECLARE v_above boolean DEFAULT {{ w::any_holds_above(control=control, rule=rule) }};
 {%- endif %}
     IF p_look = 2 THEN
-        INSERT INTO {{ control }}.work_locked (position)
+        INSERT INTO work_locked (position)
         SELECT r.position
-        FROM {{ control }}.work_row AS r
+        FROM work_row AS r
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
         ORDER BY r.position
         FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO {{ control }}.work_held ({{ rule.single.names }})
+    INSERT IGNORE INTO work_held ({{ rule.single.names }})
     SELECT {{ rule.single.values_of_hold }}
-    FROM {{ control }}.hold AS h
+    FROM hold AS h
     WHERE h.rule = {{ rule.literal }}
       AND {{ w::holds_now() }};
-    INSERT INTO {{ control }}.work_verdict (look, position, reason, due)
+    INSERT INTO work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
         CASE
@@ -130,9 +138,9 @@ BEGIN
 {%- endif %}
         END,
         {{ rule.single.due }}
-    FROM {{ control }}.work_row AS r
+    FROM work_row AS r
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
-    LEFT JOIN {{ control }}.work_held AS h ON {{ rule.single.holds_r }}
+    LEFT JOIN work_held AS h ON {{ rule.single.holds_r }}
     WHERE {% for condition in rule.single.conditions %}{{ condition }}
       AND {% endfor %}
 {%- if rule.single.expiry -%}
@@ -154,27 +162,11 @@ END;
 {{ w::rows_below(control=control, rule=rule, members="work_taken") }}
 
 {% endif -%}
--- {{ rule.name }}_named: the row that p_key names, locked.
---# create procedure {{ control }}.{{ rule.name }}_named
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_named(IN p_key varchar({{ key_length }}))
-SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the row that p_key names, and locks it. [body @body@]'
-BEGIN
-    -- As a row of a work table, the key is compared as what it is.
-    INSERT INTO {{ control }}.work_target ({{ rule.single.names }})
-    VALUES ({{ rule.single.values_of_text }});
-    INSERT INTO {{ control }}.work_row (pass, row_key, {{ rule.single.read_names }})
-    SELECT 0, {{ rule.single.key_text }}, {{ rule.single.read_values }}
-    FROM {{ control }}.work_target AS r
-    STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
-    FOR UPDATE;
-END;
-
--- {{ rule.name }}_delete: deletes the rows in work_gone{% if rule.single.family %}, and before them what belongs to them, children before parents{% endif %}.
+-- {{ rule.name }}_delete: deletes the rows in work_gone{% if rule.single.family %}, and before them what belongs to them{% endif %}.
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone{% if rule.single.family %} with what belongs to them{% endif %}. Answers the rows by table: {{ rule.table_list }}. [body @body@]'
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone{% if rule.single.family %} and what belongs to them{% endif %}. Answers the rows by table. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
 {%- if rule.single.family %}
@@ -206,18 +198,18 @@ BEGIN
 {%- if rule.archive %}
     INSERT INTO {{ rule.archive.entry }}
     SELECT p_run, UTC_TIMESTAMP(6), t.*
-    FROM {{ control }}.work_gone AS g
-    STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position
+    FROM work_gone AS g
+    STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
     FOR UPDATE{% if not maria %} OF t{% endif %};
     SET v_copied = ROW_COUNT();
 {%- endif %}
     DELETE t
-    FROM {{ control }}.work_gone AS g
-    STRAIGHT_JOIN {{ control }}.work_row AS r ON r.position = g.position
+    FROM work_gone AS g
+    STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }};
     SET v_rows = ROW_COUNT();
-    CALL {{ control }}.single_gone({{ rule.literal }}, v_rows);
+    CALL single_gone({{ rule.literal }}, v_rows);
 {%- if rule.archive %}
     {{ w::all_copied(control=control, archive=rule.archive, rows="v_rows") }}
 {%- endif %}
@@ -234,7 +226,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated()
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}. Reads only. [body @body@]'
 BEGIN
-    INSERT INTO {{ control }}.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT {{ rule.single.key_text }}, 'UNDATED_MEMBER'
     FROM {{ rule.table }} AS t
     WHERE t.{{ rule.end_time }} IS NULL
@@ -246,17 +238,17 @@ BEGIN
 END;
 {%- endif %}
 
-{{ w::verbs(control=control, rule=rule, by_calendar=by_calendar) }}
+{{ w::due(control=control, rule=rule) }}
 {%- if rule.single.keep_last %}
 
--- {{ rule.name }}_checks: rows that have no place among their group, for verify().
---# create procedure {{ control }}.{{ rule.name }}_checks
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_checks()
+-- {{ rule.name }}_unranked: how many rows have no group or no place in it; they are kept, and stand in nobody's way.
+--# create procedure {{ control }}.{{ rule.name }}_unranked
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_unranked(OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_check how many rows have no group or no place in it. [body @body@]'
+COMMENT 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() asks for it. [body @body@]'
 BEGIN
-    INSERT INTO {{ control }}.work_check (position, check_name, object, severity, count, detail)
-    SELECT 1, 'unranked', {{ rule.literal }}, IF(COUNT(*) = 0, 'ok', 'notice'), COUNT(*), 'rows without a group or without a place in it; they stay'
+    SELECT COUNT(*)
+    INTO o_rows
     FROM {{ rule.table }} AS t
     WHERE {% for condition in rule.single.conditions %}{{ condition }}
       AND {% endfor %}({{ rule.single.unranked }});

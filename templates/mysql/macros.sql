@@ -7,20 +7,6 @@ COALESCE(JSON_QUOTE({{ x }}), 'null')
 COALESCE(CONCAT('"', DATE_FORMAT({{ x }}, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ x }}, '.%f'))), '+00:00"'), 'null')
 {%- endmacro instant %}
 
-{#- The indexes that lead with the columns of a wanted one, whoever made them, and that the optimizer may use. -#}
-{% macro serving(index, database, maria) -%}
-SELECT s.index_name
-FROM information_schema.statistics AS s
-WHERE s.table_schema = {{ database }}
-  AND s.table_name = {{ index.table_literal }}
-  AND (s.seq_in_index, {% if index.expression %}COALESCE(s.column_name, s.expression){% else %}s.column_name{% endif %}) IN ({% for column in index.places %}({{ loop.index }}, {{ column }}){% if not loop.last %}, {% endif %}{% endfor %})
-  AND s.collation = 'A'
-  AND s.sub_part IS NULL
-  AND s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %}
-GROUP BY s.index_name
-HAVING COUNT(*) = {{ index.width }}
-{%- endmacro serving %}
-
 {#- Of every index that the statements need, whether one that leads with its columns may be used, and whether its own name
     is there. -#}
 {% macro served(indexes, database, maria, expression) -%}
@@ -83,34 +69,6 @@ EXISTS (
 {{ pad }}) THEN 'HELD'
 {%- endfor %}
 {%- endmacro held_above %}
-
-{#- The windows and what their clocks show at an instant. -#}
-{% macro clocks(control, at) -%}
-(
-        SELECT
-            l.begins, l.ends, l.zone, l.clock,
-            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
-            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
-        FROM (
-            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ({{ at }}, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
-            FROM {{ control }}.open_hours AS h
-        ) AS l
-    ) AS it
-{%- endmacro clocks %}
-
-{#- Whether one of these windows is open. -#}
-{% macro is_open() -%}
-COALESCE(MAX(IF(
-    it.begins < it.ends,
-    it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
-    (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
-)), false)
-{%- endmacro is_open %}
-
-{#- The condition that row r of the ledger is of run(), not of purge() or stamp(). -#}
-{% macro is_run(stamps) -%}
-r.`trigger` {% if stamps > 0 %}NOT IN ('PURGE', 'STAMP'){% else %}<> 'PURGE'{% endif %}
-{%- endmacro is_run %}
 
 {#- A worker that is not at the rule may not do a batch of it; pace() lets it there. -#}
 {% macro at_rule(control, rule) -%}
@@ -742,77 +700,6 @@ AND (
 {%- endfor %}
 {%- endmacro not_newest %}
 
-{#- What the last look at each rule left, and why, with the first root that it came upon. -#}
-{% macro undeletable(control, rules, q, workers) -%}
-{% for rule in rules -%}
-SELECT
-    h.rule, h.reason, h.families, h.{{ q }}key{{ q }} AS sample_key,
-{%- if rule.single %}
-    NULL AS oldest_age_seconds,
-{%- else %}
-    (
-        SELECT TIMESTAMPDIFF(MICROSECOND, {{ rule.ended }}, {{ rule.now_here }}) / 1e6
-        FROM {{ rule.table }} AS i
-        WHERE i.{{ rule.key }} = {{ rule.key_of_hold }}
-    ) AS oldest_age_seconds,
-{%- endif %}
-    h.run_id
-FROM (
-{%- if workers > 1 %}
-    SELECT s.rule, s.reason, SUM(s.families) AS families, JSON_UNQUOTE(JSON_EXTRACT(MIN(s.sample_keys), '$[0]')) AS {{ q }}key{{ q }}, l.run_id
-    FROM {{ control }}.last_look AS l
-    LEFT JOIN {{ control }}.run_sweep AS w ON w.run_id = l.run_id
-    LEFT JOIN {{ control }}.run_sweep AS o ON o.sweep_id = w.sweep_id
-    JOIN {{ control }}.run_skip AS s ON s.run_id = COALESCE(o.run_id, l.run_id) AND s.rule = l.rule
-    WHERE l.rule = {{ rule.literal }}
-    GROUP BY s.rule, s.reason, l.run_id
-{%- else %}
-    SELECT s.rule, s.reason, s.families, JSON_UNQUOTE(JSON_EXTRACT(s.sample_keys, '$[0]')) AS {{ q }}key{{ q }}, s.run_id
-    FROM {{ control }}.last_look AS l
-    JOIN {{ control }}.run_skip AS s ON s.run_id = l.run_id AND s.rule = l.rule
-    WHERE l.rule = {{ rule.literal }}
-{%- endif %}
-) AS h
-{%- if not loop.last %}
-UNION ALL
-{% endif %}
-{%- endfor %}
-{%- endmacro undeletable %}
-
-{#- By rule, how much is due, how fast more becomes due, and how fast it goes. -#}
-{% macro backlog(control, rules, by_calendar, q) -%}
-SELECT
-    c.rule,
-    IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) AS families,
-    ROUND(IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) * c.rows_per_family) AS {{ q }}rows{{ q }},
-    c.age_seconds AS oldest_age_seconds,
-    CASE WHEN c.complete THEN UTC_TIMESTAMP(6) WHEN c.left_by_run >= c.counted_now THEN c.counted_at END AS counted_at,
-    c.due_per_hour,
-    c.deleted_per_hour
-FROM (
-    SELECT
-        d.rule, d.families AS counted_now, d.age_seconds, d.complete, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour,
-        b.families - (
-            SELECT COALESCE(SUM(p.families), 0)
-            FROM {{ control }}.run_rule AS p
-            JOIN {{ control }}.run AS r ON r.run_id = p.run_id
-            WHERE p.rule = b.rule
-              AND p.run_id > b.run_id
-              AND NOT r.dry_run
-        ) AS left_by_run
-    FROM (
-        -- What is due at this instant: the search of a run, ended after 10,000 rows.{% if by_calendar %} A day has 24 hours here: the
-        -- figures may be an hour's roots off.{% endif %}
-{%- for rule in rules %}
-        {{ self::due_now(control=control, rule=rule, limit=10000) | indent(prefix="        ") }}
-{%- if not loop.last %}
-        UNION ALL{% endif %}
-{%- endfor %}
-    ) AS d
-    LEFT JOIN {{ control }}.run_backlog AS b ON b.rule = d.rule AND b.run_id = (SELECT MAX(o.run_id) FROM {{ control }}.run_backlog AS o WHERE o.rule = d.rule)
-) AS c
-{%- endmacro backlog %}
-
 {#- A part p of what is due, as outlook() tells it. -#}
 {% macro part() -%}
 CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}')
@@ -1001,11 +888,24 @@ AND {{ predicate }}
 {% endif -%}
 {%- endmacro due_root %}
 
-{#- One row: the rule, the families that are due now, counted up to a limit, seconds since the oldest ended, and whether
-    these are all. -#}
-{% macro due_now(control, rule, limit) -%}
-{% if rule.single and not rule.single.expiry -%}
-SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+{#- The single rows n that are due now, or that a run would look at, up to a limit in each pass. -#}
+{% macro due_rows(rule, limit) -%}
+{% if rule.single.expiry -%}
+FROM (
+{%- for pass in rule.single.passes %}
+    (
+        SELECT {{ pass.due_time }} AS due
+        FROM {{ rule.table }} AS t
+{%- for predicate in pass.backlog %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate | indent(prefix="        ") }}
+{%- endfor %}
+        ORDER BY {{ pass.due_time }}
+        LIMIT {{ limit }}
+    ){% if not loop.last %}
+    UNION ALL{% endif %}
+{%- endfor %}
+) AS n
+{%- else -%}
 FROM (
 {%- for pass in rule.single.passes %}
     SELECT
@@ -1027,22 +927,18 @@ FROM (
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
 {%- endfor %}
 ) AS n
+{%- endif %}
+{%- endmacro due_rows %}
+
+{#- One row: the rule, the families that are due now, counted up to a limit, seconds since the oldest ended, and whether
+    these are all. -#}
+{% macro due_now(control, rule, limit) -%}
+{% if rule.single and not rule.single.expiry -%}
+SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+{{ self::due_rows(rule=rule, limit=limit) }}
 {%- elif rule.single -%}
 SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
-FROM (
-{%- for pass in rule.single.passes %}
-    (
-        SELECT {{ pass.due_time }} AS due
-        FROM {{ rule.table }} AS t
-{%- for predicate in pass.backlog %}
-        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate | indent(prefix="        ") }}
-{%- endfor %}
-        ORDER BY {{ pass.due_time }}
-        LIMIT {{ limit }}
-    ){% if not loop.last %}
-    UNION ALL{% endif %}
-{%- endfor %}
-) AS n
+{{ self::due_rows(rule=rule, limit=limit) }}
 {%- elif rule.per and rule.opt_in -%}
 SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
@@ -1254,23 +1150,33 @@ BEGIN
 END;
 {%- endmacro row %}
 
-{#- What the kernel asks a rule besides: that, how much is due, and how that lies along time. -#}
-{% macro verbs(control, rule, by_calendar) -%}
-{{ self::row(control=control, rule=rule) }}
-
+{#- How much is due. -#}
+{% macro due(control, rule) -%}
 -- {{ rule.name }}_due: how much is due now, counted up to a limit.
 --# create procedure {{ control }}.{{ rule.name }}_due
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
 COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body @body@]'
 BEGIN
+{%- if rule.single %}
+    SELECT {% if rule.single.expiry %}COUNT(*){% else %}CAST(COALESCE(SUM(n.goes), 0) AS signed){% endif %}, COUNT(*) < p_limit
+    INTO o_families, o_complete
+    {{ self::due_rows(rule=rule, limit="p_limit") | indent(prefix="    ") }};
+{%- else %}
     SELECT n.families, n.complete
     INTO o_families, o_complete
     FROM (
         {{ self::due_now(control=control, rule=rule, limit="p_limit") | indent(prefix="        ") }}
     ) AS n;
+{%- endif %}
 END;
-{%- if not rule.single %}
+{%- endmacro due %}
+
+{#- What the kernel asks a rule besides: the row that a key names, how much is due, and how that lies along time. -#}
+{% macro verbs(control, rule, by_calendar) -%}
+{{ self::row(control=control, rule=rule) }}
+
+{{ self::due(control=control, rule=rule) }}
 
 -- {{ rule.name }}_outlook: how what is due lies along time, and how much becomes due until p_then.
 --# create procedure {{ control }}.{{ rule.name }}_outlook
@@ -1371,5 +1277,4 @@ BEGIN
     CALL {{ control }}.{{ rule.name }}_close();
 {%- endif %}
 END;
-{%- endif %}
 {%- endmacro verbs %}

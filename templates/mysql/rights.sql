@@ -34,7 +34,7 @@ FROM (
     FROM information_schema.routines AS r
     WHERE r.routine_schema = {{ control_literal }}
       AND r.routine_comment LIKE '%[body %'
-      AND r.security_type <> 'DEFINER'
+      AND r.security_type <> IF(r.routine_name IN ('make_index', 'run_text'), 'INVOKER', 'DEFINER')
     UNION ALL
     SELECT 2, CONCAT('procedure ', r.routine_schema, '.', r.routine_name), CONCAT('was made with another sql_mode: ', r.sql_mode), 'run windrow install'
     FROM information_schema.routines AS r
@@ -45,7 +45,7 @@ FROM (
     SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
     FROM information_schema.views AS v
     WHERE v.table_schema = {{ control_literal }}
-      AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count') THEN 'INVOKER' ELSE v.security_type END
+      AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left', 'due_now', 'backlog_now') THEN 'INVOKER' ELSE v.security_type END
     UNION ALL
     SELECT 4, CONCAT('constraint ', w.name), 'is missing', 'run windrow install'
     FROM (

@@ -13,418 +13,66 @@ USE windrow_airflow_3;
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 
 -- Rule asset_event reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`asset_event` ADD INDEX `windrow_asset_event_timestamp_id` (`timestamp`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'asset_event'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'timestamp'), (2, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 2
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'asset_event'
-          AND s.index_name = 'windrow_asset_event_timestamp_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_asset_event_timestamp_id',
+    'ALTER TABLE `airflow`.`asset_event` ADD INDEX `windrow_asset_event_timestamp_id` (`timestamp`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- asset_partition_dag_run is searched by the rows of dag_run that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`asset_partition_dag_run` ADD INDEX `windrow_asset_partition_dag_run_created_dag_run_id` (`created_dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'asset_partition_dag_run'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'created_dag_run_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'asset_partition_dag_run'
-          AND s.index_name = 'windrow_asset_partition_dag_run_created_dag_run_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_asset_partition_dag_run_created_dag_run_id',
+    'ALTER TABLE `airflow`.`asset_partition_dag_run` ADD INDEX `windrow_asset_partition_dag_run_created_dag_run_id` (`created_dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- backfill_dag_run is searched by the rows of dag_run that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`backfill_dag_run` ADD INDEX `windrow_backfill_dag_run_dag_run_id` (`dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'backfill_dag_run'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'dag_run_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'backfill_dag_run'
-          AND s.index_name = 'windrow_backfill_dag_run_dag_run_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_backfill_dag_run_dag_run_id',
+    'ALTER TABLE `airflow`.`backfill_dag_run` ADD INDEX `windrow_backfill_dag_run_dag_run_id` (`dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule connection_test_request reads what is due, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`connection_test_request` ADD INDEX `windrow_connection_test_request_updated_at` (`updated_at`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'connection_test_request'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'updated_at'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'connection_test_request'
-          AND s.index_name = 'windrow_connection_test_request_updated_at'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_connection_test_request_updated_at',
+    'ALTER TABLE `airflow`.`connection_test_request` ADD INDEX `windrow_connection_test_request_updated_at` (`updated_at`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_runs reads the roots that are final, oldest first.
 -- A part of it is an expression: while MySQL builds it, others read the table, but nobody writes to it.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_end_date_updated_at_id` (`dag_id`, (coalesce(`end_date`, `updated_at`)), `id`), ALGORITHM = INPLACE, LOCK = SHARED')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND (s.seq_in_index, COALESCE(s.column_name, s.expression)) IN ((1, 'dag_id'), (2, 'coalesce(`end_date`,`updated_at`)'), (3, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 3
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND s.index_name = 'windrow_dag_run_dag_id_end_date_updated_at_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_dag_run_dag_id_end_date_updated_at_id',
+    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_end_date_updated_at_id` (`dag_id`, (coalesce(`end_date`, `updated_at`)), `id`), ALGORITHM = INPLACE, LOCK = SHARED');
 
 -- Rule dag_runs keeps the newest roots of each dag_id.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_run_after_id` (`dag_id`, `run_type`, `run_after`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'dag_id'), (2, 'run_type'), (3, 'run_after'), (4, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 4
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND s.index_name = 'windrow_dag_run_dag_id_run_type_run_after_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_dag_run_dag_id_run_type_run_after_id',
+    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_run_after_id` (`dag_id`, `run_type`, `run_after`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_logical_date_id` (`dag_id`, `run_type`, `logical_date`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'dag_id'), (2, 'run_type'), (3, 'logical_date'), (4, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 4
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND s.index_name = 'windrow_dag_run_dag_id_run_type_logical_date_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_dag_run_dag_id_run_type_logical_date_id',
+    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_logical_date_id` (`dag_id`, `run_type`, `logical_date`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id` (`dag_id`, `run_type`, `partition_date`, `run_after`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'dag_id'), (2, 'run_type'), (3, 'partition_date'), (4, 'run_after'), (5, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 5
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_run'
-          AND s.index_name = 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_dag_run_dag_id_run_type_partition_date_run_after_id',
+    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id` (`dag_id`, `run_type`, `partition_date`, `run_after`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_version reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_version` ADD INDEX `windrow_dag_version_created_at_id` (`created_at`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_version'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'created_at'), (2, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 2
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_version'
-          AND s.index_name = 'windrow_dag_version_created_at_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_dag_version_created_at_id',
+    'ALTER TABLE `airflow`.`dag_version` ADD INDEX `windrow_dag_version_created_at_id` (`created_at`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_version keeps the newest roots of each dag_id.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_version` ADD INDEX `windrow_dag_version_dag_id_version_number_id` (`dag_id`, `version_number`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_version'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'dag_id'), (2, 'version_number'), (3, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 3
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'dag_version'
-          AND s.index_name = 'windrow_dag_version_dag_id_version_number_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_dag_version_dag_id_version_number_id',
+    'ALTER TABLE `airflow`.`dag_version` ADD INDEX `windrow_dag_version_dag_id_version_number_id` (`dag_id`, `version_number`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- deadline is searched by the rows of dag_run that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline` ADD INDEX `windrow_deadline_dagrun_id` (`dagrun_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'deadline'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'dagrun_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'deadline'
-          AND s.index_name = 'windrow_deadline_dagrun_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_deadline_dagrun_id',
+    'ALTER TABLE `airflow`.`deadline` ADD INDEX `windrow_deadline_dagrun_id` (`dagrun_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- deadline is searched by the rows of deadline_alert that are due.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline` ADD INDEX `windrow_deadline_deadline_alert_id` (`deadline_alert_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'deadline'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'deadline_alert_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'deadline'
-          AND s.index_name = 'windrow_deadline_deadline_alert_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_deadline_deadline_alert_id',
+    'ALTER TABLE `airflow`.`deadline` ADD INDEX `windrow_deadline_deadline_alert_id` (`deadline_alert_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- deadline_alert is searched by the rows of serialized_dag that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline_alert` ADD INDEX `windrow_deadline_alert_serialized_dag_id` (`serialized_dag_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'deadline_alert'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'serialized_dag_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'deadline_alert'
-          AND s.index_name = 'windrow_deadline_alert_serialized_dag_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_deadline_alert_serialized_dag_id',
+    'ALTER TABLE `airflow`.`deadline_alert` ADD INDEX `windrow_deadline_alert_serialized_dag_id` (`serialized_dag_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule import_error reads what is due, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`import_error` ADD INDEX `windrow_import_error_timestamp` (`timestamp`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'import_error'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'timestamp'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'import_error'
-          AND s.index_name = 'windrow_import_error_timestamp'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_import_error_timestamp',
+    'ALTER TABLE `airflow`.`import_error` ADD INDEX `windrow_import_error_timestamp` (`timestamp`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule job reads what is due, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`job` ADD INDEX `windrow_job_latest_heartbeat` (`latest_heartbeat`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'job'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'latest_heartbeat'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'job'
-          AND s.index_name = 'windrow_job_latest_heartbeat'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_job_latest_heartbeat',
+    'ALTER TABLE `airflow`.`job` ADD INDEX `windrow_job_latest_heartbeat` (`latest_heartbeat`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- partitioned_asset_key_log is searched by the rows of asset_event that are due.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `airflow`.`partitioned_asset_key_log` ADD INDEX `windrow_partitioned_asset_key_log_asset_event_id` (`asset_event_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'partitioned_asset_key_log'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'asset_event_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'airflow'
-          AND s.table_name = 'partitioned_asset_key_log'
-          AND s.index_name = 'windrow_partitioned_asset_key_log_asset_event_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_partitioned_asset_key_log_asset_event_id',
+    'ALTER TABLE `airflow`.`partitioned_asset_key_log` ADD INDEX `windrow_partitioned_asset_key_log_asset_event_id` (`asset_event_id`), ALGORITHM = INPLACE, LOCK = NONE');

@@ -13,17 +13,17 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_types;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work tables with the types and collations of asset_state_store: work_type for rows to look at, work_named for keys. [body 0e995966152c]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of asset_state_store. [body 87ee1c4cda33]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type, windrow_airflow_3.work_named;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
+    CREATE TEMPORARY TABLE work_type (
         position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
         row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_named (
+    CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY (k1, k2)
     ) ENGINE = InnoDB AS
     SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t LIMIT 0;
@@ -31,6 +31,7 @@ END$$
 DELIMITER ;
 
 -- asset_state_search: the next rows of asset_state_store behind the cursor, at most p_rows of them, in the order of an index.
+-- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_search;
 DELIMITER $$
@@ -38,33 +39,40 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_sta
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body 99acf64601bf]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 444b89f6ac2d]'
 BEGIN
     DECLARE v_under_way boolean;
-    SELECT COUNT(c.position) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, k2)
+        INSERT INTO work_row (pass, row_key, k1, k2)
         SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
-        FROM windrow_airflow_3.work_cursor AS c
+        FROM work_cursor AS c
         STRAIGHT_JOIN `airflow`.`asset_state_store` AS t
         WHERE c.position = 1
           AND (t.`asset_id` > c.k1 OR (t.`asset_id` = c.k1 AND t.`key` > c.k2))
         ORDER BY t.`asset_id`, t.`key`
         LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, k2)
+        INSERT INTO work_row (pass, row_key, k1, k2)
         SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
         FROM `airflow`.`asset_state_store` AS t
         ORDER BY t.`asset_id`, t.`key`
         LIMIT p_rows;
+    ELSE
+        INSERT INTO work_row (pass, row_key, k1, k2)
+        SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
+        FROM work_target AS r
+        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+        FOR UPDATE;
     END IF;
-    REPLACE INTO windrow_airflow_3.work_cursor (position, pass, row_key, k1, k2)
-    SELECT 2, r.pass, r.row_key, r.k1, r.k2 FROM windrow_airflow_3.work_row AS r ORDER BY r.position DESC LIMIT 1;
+    REPLACE INTO work_cursor (position, pass, row_key, k1, k2)
+    SELECT 2, r.pass, r.row_key, r.k1, r.k2 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
 DELIMITER ;
 
--- asset_state_verdict: which of the rows in work_row are deleted: those that name something which is gone.
+-- asset_state_verdict: which of the rows in work_row are deleted:
+-- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_verdict;
 DELIMITER $$
@@ -72,23 +80,23 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_sta
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body 19878be99d51]'
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 69fd8c19f2f2]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
-        INSERT INTO windrow_airflow_3.work_locked (position)
+        INSERT INTO work_locked (position)
         SELECT r.position
-        FROM windrow_airflow_3.work_row AS r
+        FROM work_row AS r
         STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
         ORDER BY r.position
         FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO windrow_airflow_3.work_held (k1, k2)
+    INSERT IGNORE INTO work_held (k1, k2)
     SELECT JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[0]')), JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[1]'))
-    FROM windrow_airflow_3.hold AS h
+    FROM hold AS h
     WHERE h.rule = 'asset_state'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (look, position, reason, due)
+    INSERT INTO work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
         CASE
@@ -96,9 +104,9 @@ BEGIN
             WHEN p_as_of IS NOT NULL AND t.`updated_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`updated_at`
-    FROM windrow_airflow_3.work_row AS r
+    FROM work_row AS r
     STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
+    LEFT JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
     WHERE (
           t.`asset_id` IS NOT NULL
           AND NOT EXISTS (
@@ -111,79 +119,21 @@ BEGIN
 END$$
 DELIMITER ;
 
--- asset_state_named: the row that p_key names, locked.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_named(IN p_key varchar(700))
-SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the row that p_key names, and locks it. [body cbe9624b5662]'
-BEGIN
-    -- As a row of a work table, the key is compared as what it is.
-    INSERT INTO windrow_airflow_3.work_target (k1, k2)
-    VALUES (JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]')), JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]')));
-    INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, k2)
-    SELECT 0, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
-    FROM windrow_airflow_3.work_target AS r
-    STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-    FOR UPDATE;
-END$$
-DELIMITER ;
-
 -- asset_state_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_delete;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone. Answers the rows by table: asset_state_store. [body d10616e82a29]'
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body ca7bb2379446]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t
-    FROM windrow_airflow_3.work_gone AS g
-    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
+    FROM work_gone AS g
+    STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2;
     SET v_rows = ROW_COUNT();
-    CALL windrow_airflow_3.single_gone('asset_state', v_rows);
+    CALL single_gone('asset_state', v_rows);
     SET o_rows = CONCAT('[', v_rows, ']');
-END$$
-DELIMITER ;
-
--- asset_state_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body adc7078afd05]'
-BEGIN
-    DECLARE v_readable boolean DEFAULT false;
-    DECLARE v_way int DEFAULT 0;
-    IF JSON_VALID(p_key) THEN
-        IF JSON_TYPE(p_key) = 'ARRAY' AND JSON_LENGTH(p_key) = 2 THEN
-            SET v_readable = (JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]'))) REGEXP '^ *[+-]?[0-9]{1,40} *\\z' AND (JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'))) REGEXP '.';
-        END IF;
-    END IF;
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`asset_id` AS k1, i.`key` AS k2 FROM `airflow`.`asset_state_store` AS i LIMIT 0;
-    WHILE v_readable AND v_way <= 0 DO
-        BEGIN
-            -- The column cannot hold this spelling.
-            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1, k2)
-            SELECT CAST(TRIM(JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[0]'))) AS DECIMAL(41)), JSON_UNQUOTE(JSON_EXTRACT(p_key, '$[1]'));
-        END;
-        SET v_way = v_way + 1;
-    END WHILE;
-    SELECT CAST(JSON_ARRAY(r.k1, r.k2) AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
-    IF o_key IS NOT NULL THEN
-    SELECT CAST(JSON_ARRAY(i.`asset_id`, i.`key`) AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`asset_state_store` AS i ON i.`asset_id` = r.k1 AND i.`key` = r.k2
-    ORDER BY CAST(JSON_ARRAY(i.`asset_id`, i.`key`) AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
-    END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
 
@@ -192,38 +142,34 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_due;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body f2f8a9d69089]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 5cbcbd22f49c]'
 BEGIN
-    SELECT n.families, n.complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit
     INTO o_families, o_complete
     FROM (
-        SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT
-                t.`updated_at` AS due,
+        SELECT
+            t.`updated_at` AS due,
+            (
                 (
-                    (
-                        t.`asset_id` IS NOT NULL
-                        AND NOT EXISTS (
-                            SELECT 1 FROM `airflow`.`asset` AS p1
-                            JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
-                            WHERE p1.`id` = t.`asset_id`
-                        )
+                    t.`asset_id` IS NOT NULL
+                    AND NOT EXISTS (
+                        SELECT 1 FROM `airflow`.`asset` AS p1
+                        JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+                        WHERE p1.`id` = t.`asset_id`
                     )
-                    AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
-                ) IS TRUE AS goes
-            FROM (
-                SELECT t.`asset_id` AS k1, t.`key` AS k2
-                FROM `airflow`.`asset_state_store` AS t
-                ORDER BY t.`asset_id`, t.`key`
-                LIMIT p_limit
-            ) AS r
-            STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-        ) AS n
+                )
+                AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
+            ) IS TRUE AS goes
+        FROM (
+            SELECT t.`asset_id` AS k1, t.`key` AS k2
+            FROM `airflow`.`asset_state_store` AS t
+            ORDER BY t.`asset_id`, t.`key`
+            LIMIT p_limit
+        ) AS r
+        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
     ) AS n;
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_asset_state.sql', '[
-    "asset_state_delete", "asset_state_due", "asset_state_named", "asset_state_row", "asset_state_search",
-    "asset_state_types", "asset_state_verdict"
+    "asset_state_delete", "asset_state_due", "asset_state_search", "asset_state_types", "asset_state_verdict"
 ]');

@@ -13,17 +13,17 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_types;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work tables with the types and collations of callback: work_type for rows to look at, work_named for keys. [body ec691f9303df]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of callback. [body c51f17995dd8]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type, windrow_airflow_3.work_named;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
+    CREATE TEMPORARY TABLE work_type (
         position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
         row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_named (
+    CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY (k1)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t LIMIT 0;
@@ -31,6 +31,7 @@ END$$
 DELIMITER ;
 
 -- callback_search: the next rows of callback behind the cursor, at most p_rows of them, in the order of an index.
+-- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_search;
 DELIMITER $$
@@ -38,15 +39,15 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body f4d88d16af6d]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body a2f177b652e1]'
 BEGIN
     DECLARE v_under_way boolean;
-    SELECT COUNT(c.position) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1)
+        INSERT INTO work_row (pass, row_key, k1)
         SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
-        FROM windrow_airflow_3.work_cursor AS c
+        FROM work_cursor AS c
         STRAIGHT_JOIN `airflow`.`callback` AS t
         WHERE c.position = 1
           AND t.`id` > c.k1
@@ -54,19 +55,26 @@ BEGIN
         ORDER BY t.`id`
         LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1)
+        INSERT INTO work_row (pass, row_key, k1)
         SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
         FROM `airflow`.`callback` AS t
         WHERE t.`state` IN ('scheduled', 'success', 'failed')
         ORDER BY t.`id`
         LIMIT p_rows;
+    ELSE
+        INSERT INTO work_row (pass, row_key, k1)
+        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
+        FROM work_target AS r
+        STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+        FOR UPDATE;
     END IF;
-    REPLACE INTO windrow_airflow_3.work_cursor (position, pass, row_key, k1)
-    SELECT 2, r.pass, r.row_key, r.k1 FROM windrow_airflow_3.work_row AS r ORDER BY r.position DESC LIMIT 1;
+    REPLACE INTO work_cursor (position, pass, row_key, k1)
+    SELECT 2, r.pass, r.row_key, r.k1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
 DELIMITER ;
 
--- callback_verdict: which of the rows in work_row are deleted: those that name something which is gone.
+-- callback_verdict: which of the rows in work_row are deleted:
+-- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_verdict;
 DELIMITER $$
@@ -74,23 +82,23 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body 0f51d5b9484b]'
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 08ba77957c7a]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
-        INSERT INTO windrow_airflow_3.work_locked (position)
+        INSERT INTO work_locked (position)
         SELECT r.position
-        FROM windrow_airflow_3.work_row AS r
+        FROM work_row AS r
         STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
         ORDER BY r.position
         FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
+    INSERT IGNORE INTO work_held (k1)
     SELECT h.`key`
-    FROM windrow_airflow_3.hold AS h
+    FROM hold AS h
     WHERE h.rule = 'callback'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (look, position, reason, due)
+    INSERT INTO work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
         CASE
@@ -98,9 +106,9 @@ BEGIN
             WHEN p_as_of IS NOT NULL AND t.`created_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`created_at`
-    FROM windrow_airflow_3.work_row AS r
+    FROM work_row AS r
     STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.k1 = r.k1
+    LEFT JOIN work_held AS h ON h.k1 = r.k1
     WHERE t.`state` IN ('scheduled', 'success', 'failed')
       AND (
           t.`id` IS NOT NULL
@@ -145,30 +153,12 @@ BEGIN
 END$$
 DELIMITER ;
 
--- callback_named: the row that p_key names, locked.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_named(IN p_key varchar(700))
-SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the row that p_key names, and locks it. [body f0b4867239ba]'
-BEGIN
-    -- As a row of a work table, the key is compared as what it is.
-    INSERT INTO windrow_airflow_3.work_target (k1)
-    VALUES (p_key);
-    INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1)
-    SELECT 0, CAST(t.`id` AS CHAR), t.`id`
-    FROM windrow_airflow_3.work_target AS r
-    STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
-    FOR UPDATE;
-END$$
-DELIMITER ;
-
--- callback_delete: deletes the rows in work_gone, and before them what belongs to them, children before parents.
+-- callback_delete: deletes the rows in work_gone, and before them what belongs to them.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_delete;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone with what belongs to them. Answers the rows by table: deadline, callback. [body d8dcaf55234e]'
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body 06a714c135af]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -193,48 +183,12 @@ BEGIN
 
     -- callback: the rows themselves.
     DELETE t
-    FROM windrow_airflow_3.work_gone AS g
-    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
+    FROM work_gone AS g
+    STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL windrow_airflow_3.single_gone('callback', v_rows);
+    CALL single_gone('callback', v_rows);
     SET o_rows = CONCAT('[', o_rows, v_rows, ']');
-END$$
-DELIMITER ;
-
--- callback_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body d7140b6213df]'
-BEGIN
-    DECLARE v_readable boolean DEFAULT false;
-    DECLARE v_way int DEFAULT 0;
-    SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`id` AS k1 FROM `airflow`.`callback` AS i LIMIT 0;
-    WHILE v_readable AND v_way <= 4 DO
-        BEGIN
-            -- The column cannot hold this spelling.
-            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
-        END;
-        SET v_way = v_way + 1;
-    END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
-    IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`id` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`callback` AS i ON i.`id` = r.k1
-    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
-    END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
 
@@ -243,38 +197,34 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_due;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body b6abff443876]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 742463c9d3d9]'
 BEGIN
-    SELECT n.families, n.complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit
     INTO o_families, o_complete
     FROM (
-        SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT
-                t.`created_at` AS due,
+        SELECT
+            t.`created_at` AS due,
+            (
                 (
-                    (
-                        t.`id` IS NOT NULL
-                        AND NOT EXISTS (
-                            SELECT 1 FROM `airflow`.`deadline` AS p1
-                            WHERE p1.`callback_id` = t.`id`
-                        )
+                    t.`id` IS NOT NULL
+                    AND NOT EXISTS (
+                        SELECT 1 FROM `airflow`.`deadline` AS p1
+                        WHERE p1.`callback_id` = t.`id`
                     )
-                    AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
-                ) IS TRUE AS goes
-            FROM (
-                SELECT t.`id` AS k1
-                FROM `airflow`.`callback` AS t
-                WHERE t.`state` IN ('scheduled', 'success', 'failed')
-                ORDER BY t.`id`
-                LIMIT p_limit
-            ) AS r
-            STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
-        ) AS n
+                )
+                AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
+            ) IS TRUE AS goes
+        FROM (
+            SELECT t.`id` AS k1
+            FROM `airflow`.`callback` AS t
+            WHERE t.`state` IN ('scheduled', 'success', 'failed')
+            ORDER BY t.`id`
+            LIMIT p_limit
+        ) AS r
+        STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
     ) AS n;
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_callback.sql', '[
-    "callback_delete", "callback_due", "callback_named", "callback_row", "callback_rows", "callback_search",
-    "callback_types", "callback_verdict"
+    "callback_delete", "callback_due", "callback_rows", "callback_search", "callback_types", "callback_verdict"
 ]');

@@ -118,42 +118,4 @@ BEGIN
     END IF;
 END$$
 DELIMITER ;
-
--- log_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.log_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 8483a6a42957]'
-BEGIN
-    DECLARE v_readable boolean DEFAULT false;
-    DECLARE v_way int DEFAULT 0;
-    SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`id` AS k1 FROM `airflow`.`log` AS i LIMIT 0;
-    WHILE v_readable AND v_way <= 0 DO
-        BEGIN
-            -- The column cannot hold this spelling.
-            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
-        END;
-        SET v_way = v_way + 1;
-    END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
-    IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`id` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`log` AS i ON i.`id` = r.k1
-    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
-    END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
-END$$
-DELIMITER ;
-CALL windrow_airflow_3.register_routines('30_log.sql', '[
-    "log_count", "log_delete", "log_row", "log_rows", "log_types", "log_window"
-]');
+CALL windrow_airflow_3.register_routines('30_log.sql', '["log_count", "log_delete", "log_rows", "log_types", "log_window"]');

@@ -13,10 +13,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_types;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work tables with the types and collations of revoked_token: work_type for rows to look at, work_named for keys. [body e0ab8826608c]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of revoked_token. [body 7a3a2b6f34aa]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type, windrow_airflow_3.work_named;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
+    CREATE TEMPORARY TABLE work_type (
         position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
         row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -24,7 +24,7 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_named (
+    CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY (k1)
     ) ENGINE = InnoDB AS
     SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
@@ -32,6 +32,7 @@ END$$
 DELIMITER ;
 
 -- revoked_token_search: the next rows of revoked_token behind the cursor, at most p_rows of them, in the order of an index.
+-- Pass 0: the row that work_target names, locked.
 -- Pass 1, expired: rows whose exp has passed.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_search;
 DELIMITER $$
@@ -39,16 +40,16 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_t
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body 672791d50708]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 2cb816d7e336]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
-    SELECT COUNT(c.position) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, k1)
+        INSERT INTO work_row (pass, row_key, c1, k1)
         SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
-        FROM windrow_airflow_3.work_cursor AS c
+        FROM work_cursor AS c
         STRAIGHT_JOIN `airflow`.`revoked_token` AS t
         WHERE c.position = 1
           AND (t.`exp` > c.c1 OR (t.`exp` = c.c1 AND t.`jti` > c.k1))
@@ -56,19 +57,26 @@ BEGIN
         ORDER BY t.`exp`, t.`jti`
         LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, k1)
+        INSERT INTO work_row (pass, row_key, c1, k1)
         SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
         FROM `airflow`.`revoked_token` AS t
         WHERE t.`exp` < v_now
         ORDER BY t.`exp`, t.`jti`
         LIMIT p_rows;
+    ELSE
+        INSERT INTO work_row (pass, row_key, k1, c1)
+        SELECT p_pass, CAST(t.`jti` AS CHAR), t.`jti`, t.`exp`
+        FROM work_target AS r
+        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
+        FOR UPDATE;
     END IF;
-    REPLACE INTO windrow_airflow_3.work_cursor (position, pass, row_key, k1, c1)
-    SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r ORDER BY r.position DESC LIMIT 1;
+    REPLACE INTO work_cursor (position, pass, row_key, k1, c1)
+    SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
 DELIMITER ;
 
--- revoked_token_verdict: which of the rows in work_row are deleted: those whose exp has passed.
+-- revoked_token_verdict: which of the rows in work_row are deleted:
+-- those whose exp has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_verdict;
 DELIMITER $$
@@ -76,54 +84,36 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_t
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body 302ede894bca]'
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 96f8fcc7b46c]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     IF p_look = 2 THEN
-        INSERT INTO windrow_airflow_3.work_locked (position)
+        INSERT INTO work_locked (position)
         SELECT r.position
-        FROM windrow_airflow_3.work_row AS r
+        FROM work_row AS r
         STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
         ORDER BY r.position
         FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
+    INSERT IGNORE INTO work_held (k1)
     SELECT h.`key`
-    FROM windrow_airflow_3.hold AS h
+    FROM hold AS h
     WHERE h.rule = 'revoked_token'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (look, position, reason, due)
+    INSERT INTO work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
         END,
         t.`exp`
-    FROM windrow_airflow_3.work_row AS r
+    FROM work_row AS r
     STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.k1 = r.k1
+    LEFT JOIN work_held AS h ON h.k1 = r.k1
     WHERE (
           p_as_of IS NULL
           OR p_pass = 1 AND t.`exp` < v_now
       );
-END$$
-DELIMITER ;
-
--- revoked_token_named: the row that p_key names, locked.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_named(IN p_key varchar(700))
-SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the row that p_key names, and locks it. [body f3f90d6ea34b]'
-BEGIN
-    -- As a row of a work table, the key is compared as what it is.
-    INSERT INTO windrow_airflow_3.work_target (k1)
-    VALUES (p_key);
-    INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, c1)
-    SELECT 0, CAST(t.`jti` AS CHAR), t.`jti`, t.`exp`
-    FROM windrow_airflow_3.work_target AS r
-    STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-    FOR UPDATE;
 END$$
 DELIMITER ;
 
@@ -132,52 +122,16 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_delete;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone. Answers the rows by table: revoked_token. [body c143905baf8c]'
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body 3e8b18919ab3]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t
-    FROM windrow_airflow_3.work_gone AS g
-    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
+    FROM work_gone AS g
+    STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL windrow_airflow_3.single_gone('revoked_token', v_rows);
+    CALL single_gone('revoked_token', v_rows);
     SET o_rows = CONCAT('[', v_rows, ']');
-END$$
-DELIMITER ;
-
--- revoked_token_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body b57465b361d6]'
-BEGIN
-    DECLARE v_readable boolean DEFAULT false;
-    DECLARE v_way int DEFAULT 0;
-    SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`jti` AS k1 FROM `airflow`.`revoked_token` AS i LIMIT 0;
-    WHILE v_readable AND v_way <= 0 DO
-        BEGIN
-            -- The column cannot hold this spelling.
-            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT p_key;
-        END;
-        SET v_way = v_way + 1;
-    END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
-    IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`jti` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`revoked_token` AS i ON i.`jti` = r.k1
-    ORDER BY CAST(i.`jti` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
-    END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
 
@@ -186,25 +140,22 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_due;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body bcf42097960b]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body e932c08e0a1d]'
 BEGIN
-    SELECT n.families, n.complete
+    SELECT COUNT(*), COUNT(*) < p_limit
     INTO o_families, o_complete
     FROM (
-        SELECT 'revoked_token' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            (
-                SELECT t.`exp` AS due
-                FROM `airflow`.`revoked_token` AS t
-                WHERE t.`exp` < NOW(6)
-                ORDER BY t.`exp`
-                LIMIT p_limit
-            )
-        ) AS n
+        (
+            SELECT t.`exp` AS due
+            FROM `airflow`.`revoked_token` AS t
+            WHERE t.`exp` < NOW(6)
+            ORDER BY t.`exp`
+            LIMIT p_limit
+        )
     ) AS n;
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_revoked_token.sql', '[
-    "revoked_token_delete", "revoked_token_due", "revoked_token_named", "revoked_token_row", "revoked_token_search",
-    "revoked_token_types", "revoked_token_verdict"
+    "revoked_token_delete", "revoked_token_due", "revoked_token_search", "revoked_token_types",
+    "revoked_token_verdict"
 ]');

@@ -13,10 +13,10 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_types;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work tables with the types and collations of task_state_store: work_type for rows to look at, work_named for keys. [body 3450950fdb40]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_state_store. [body 39e34591b2bc]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type, windrow_airflow_3.work_named;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
+    CREATE TEMPORARY TABLE work_type (
         position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
         row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
@@ -24,7 +24,7 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_named (
+    CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY (k1)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
@@ -32,6 +32,7 @@ END$$
 DELIMITER ;
 
 -- task_state_search: the next rows of task_state_store behind the cursor, at most p_rows of them, in the order of an index.
+-- Pass 0: the row that work_target names, locked.
 -- Pass 1, expired: rows whose expires_at has passed.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_search;
 DELIMITER $$
@@ -39,16 +40,16 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body f5f16696ae31]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 4362d7b3444b]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
-    SELECT COUNT(c.position) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, k1)
+        INSERT INTO work_row (pass, row_key, c1, k1)
         SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-        FROM windrow_airflow_3.work_cursor AS c
+        FROM work_cursor AS c
         STRAIGHT_JOIN `airflow`.`task_state_store` AS t
         WHERE c.position = 1
           AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1))
@@ -56,19 +57,26 @@ BEGIN
         ORDER BY t.`expires_at`, t.`id`
         LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, k1)
+        INSERT INTO work_row (pass, row_key, c1, k1)
         SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
         FROM `airflow`.`task_state_store` AS t
         WHERE t.`expires_at` < v_now
         ORDER BY t.`expires_at`, t.`id`
         LIMIT p_rows;
+    ELSE
+        INSERT INTO work_row (pass, row_key, k1, c1)
+        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`, t.`expires_at`
+        FROM work_target AS r
+        STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
+        FOR UPDATE;
     END IF;
-    REPLACE INTO windrow_airflow_3.work_cursor (position, pass, row_key, k1, c1)
-    SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM windrow_airflow_3.work_row AS r ORDER BY r.position DESC LIMIT 1;
+    REPLACE INTO work_cursor (position, pass, row_key, k1, c1)
+    SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
 DELIMITER ;
 
--- task_state_verdict: which of the rows in work_row are deleted: those whose expires_at has passed.
+-- task_state_verdict: which of the rows in work_row are deleted:
+-- those whose expires_at has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict;
 DELIMITER $$
@@ -76,7 +84,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_stat
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body fb5891e4a233]'
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 0b982444e5f4]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     -- Holds of what the rows belong to keep them, too.
@@ -86,19 +94,19 @@ BEGIN
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
     );
     IF p_look = 2 THEN
-        INSERT INTO windrow_airflow_3.work_locked (position)
+        INSERT INTO work_locked (position)
         SELECT r.position
-        FROM windrow_airflow_3.work_row AS r
+        FROM work_row AS r
         STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
         ORDER BY r.position
         FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
+    INSERT IGNORE INTO work_held (k1)
     SELECT h.`key`
-    FROM windrow_airflow_3.hold AS h
+    FROM hold AS h
     WHERE h.rule = 'task_state'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (look, position, reason, due)
+    INSERT INTO work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
         CASE
@@ -111,31 +119,13 @@ BEGIN
             ) THEN 'HELD'
         END,
         t.`expires_at`
-    FROM windrow_airflow_3.work_row AS r
+    FROM work_row AS r
     STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.k1 = r.k1
+    LEFT JOIN work_held AS h ON h.k1 = r.k1
     WHERE (
           p_as_of IS NULL
           OR p_pass = 1 AND t.`expires_at` < v_now
       );
-END$$
-DELIMITER ;
-
--- task_state_named: the row that p_key names, locked.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_named(IN p_key varchar(700))
-SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the row that p_key names, and locks it. [body 878cc01e654f]'
-BEGIN
-    -- As a row of a work table, the key is compared as what it is.
-    INSERT INTO windrow_airflow_3.work_target (k1)
-    VALUES (p_key);
-    INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, c1)
-    SELECT 0, CAST(t.`id` AS CHAR), t.`id`, t.`expires_at`
-    FROM windrow_airflow_3.work_target AS r
-    STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
-    FOR UPDATE;
 END$$
 DELIMITER ;
 
@@ -144,52 +134,16 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_delete;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone. Answers the rows by table: task_state_store. [body 56765d036c5a]'
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body bc457b41fc07]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t
-    FROM windrow_airflow_3.work_gone AS g
-    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
+    FROM work_gone AS g
+    STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL windrow_airflow_3.single_gone('task_state', v_rows);
+    CALL single_gone('task_state', v_rows);
     SET o_rows = CONCAT('[', v_rows, ']');
-END$$
-DELIMITER ;
-
--- task_state_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body ef5efee361f7]'
-BEGIN
-    DECLARE v_readable boolean DEFAULT false;
-    DECLARE v_way int DEFAULT 0;
-    SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`id` AS k1 FROM `airflow`.`task_state_store` AS i LIMIT 0;
-    WHILE v_readable AND v_way <= 0 DO
-        BEGIN
-            -- The column cannot hold this spelling.
-            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
-        END;
-        SET v_way = v_way + 1;
-    END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
-    IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`id` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`task_state_store` AS i ON i.`id` = r.k1
-    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
-    END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
 
@@ -198,25 +152,21 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_due;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body fd34293dc3e4]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body ef21b0d1b0cb]'
 BEGIN
-    SELECT n.families, n.complete
+    SELECT COUNT(*), COUNT(*) < p_limit
     INTO o_families, o_complete
     FROM (
-        SELECT 'task_state' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            (
-                SELECT t.`expires_at` AS due
-                FROM `airflow`.`task_state_store` AS t
-                WHERE t.`expires_at` < NOW(6)
-                ORDER BY t.`expires_at`
-                LIMIT p_limit
-            )
-        ) AS n
+        (
+            SELECT t.`expires_at` AS due
+            FROM `airflow`.`task_state_store` AS t
+            WHERE t.`expires_at` < NOW(6)
+            ORDER BY t.`expires_at`
+            LIMIT p_limit
+        )
     ) AS n;
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_task_state.sql', '[
-    "task_state_delete", "task_state_due", "task_state_named", "task_state_row", "task_state_search",
-    "task_state_types", "task_state_verdict"
+    "task_state_delete", "task_state_due", "task_state_search", "task_state_types", "task_state_verdict"
 ]');

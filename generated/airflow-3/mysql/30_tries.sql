@@ -13,17 +13,17 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_types;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work tables with the types and collations of task_instance_history: work_type for rows to look at, work_named for keys. [body 011e2ecf1a67]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_instance_history. [body 89ecfffe8196]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type, windrow_airflow_3.work_named;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
+    CREATE TEMPORARY TABLE work_type (
         position bigint NOT NULL AUTO_INCREMENT,
         pass integer NOT NULL DEFAULT 1,
         row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`task_instance_id` AS k1, t.`dag_id` AS c1, t.`task_id` AS c2, t.`run_id` AS c3, t.`map_index` AS c4, t.`try_number` AS c5 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_named (
+    CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY (k1)
     ) ENGINE = InnoDB AS
     SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
@@ -31,6 +31,7 @@ END$$
 DELIMITER ;
 
 -- tries_search: the next rows of task_instance_history behind the cursor, at most p_rows of them, in the order of an index.
+-- Pass 0: the row that work_target names, locked.
 -- Pass 1, surplus: group by group, the newest row last.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_search;
 DELIMITER $$
@@ -38,15 +39,15 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_sea
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. Reads only. [body eb96fe6ecbeb]'
+COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body eb3e548d7bb2]'
 BEGIN
     DECLARE v_under_way boolean;
-    SELECT COUNT(c.position) > 0 INTO v_under_way FROM windrow_airflow_3.work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
+    SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
+        INSERT INTO work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
         SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
-        FROM windrow_airflow_3.work_cursor AS c
+        FROM work_cursor AS c
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t
         WHERE c.position = 1
           AND (t.`dag_id` > c.c1 OR (t.`dag_id` = c.c1 AND (t.`task_id` > c.c2 OR (t.`task_id` = c.c2 AND (t.`run_id` > c.c3 OR (t.`run_id` = c.c3 AND (t.`map_index` > c.c4 OR (t.`map_index` = c.c4 AND t.`try_number` > c.c5))))))))
@@ -58,7 +59,7 @@ BEGIN
         ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
         LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO windrow_airflow_3.work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
+        INSERT INTO work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
         SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
         FROM `airflow`.`task_instance_history` AS t
         WHERE t.`dag_id` IS NOT NULL
@@ -68,13 +69,20 @@ BEGIN
           AND t.`try_number` IS NOT NULL
         ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
         LIMIT p_rows;
+    ELSE
+        INSERT INTO work_row (pass, row_key, k1, c1, c2, c3, c4, c5)
+        SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`task_instance_id`, t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
+        FROM work_target AS r
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+        FOR UPDATE;
     END IF;
-    REPLACE INTO windrow_airflow_3.work_cursor (position, pass, row_key, k1, c1, c2, c3, c4, c5)
-    SELECT 2, r.pass, r.row_key, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM windrow_airflow_3.work_row AS r ORDER BY r.position DESC LIMIT 1;
+    REPLACE INTO work_cursor (position, pass, row_key, k1, c1, c2, c3, c4, c5)
+    SELECT 2, r.pass, r.row_key, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
 DELIMITER ;
 
--- tries_verdict: which of the rows in work_row are deleted: all but the newest 3 of each group; the higher key decides between equals.
+-- tries_verdict: which of the rows in work_row are deleted:
+-- all but the newest 3 of each group; the higher key decides between equals.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict;
 DELIMITER $$
@@ -82,7 +90,7 @@ CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_ver
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which of the rows in work_row are deleted (no reason), and which are due and stay. Look 2 fills work_locked first. [body ddf454ba0f10]'
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 8161d5eb8ba4]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
     DECLARE v_above boolean DEFAULT EXISTS (
@@ -91,19 +99,19 @@ BEGIN
           AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
     );
     IF p_look = 2 THEN
-        INSERT INTO windrow_airflow_3.work_locked (position)
+        INSERT INTO work_locked (position)
         SELECT r.position
-        FROM windrow_airflow_3.work_row AS r
+        FROM work_row AS r
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
         ORDER BY r.position
         FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO windrow_airflow_3.work_held (k1)
+    INSERT IGNORE INTO work_held (k1)
     SELECT h.`key`
-    FROM windrow_airflow_3.hold AS h
+    FROM hold AS h
     WHERE h.rule = 'tries'
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    INSERT INTO windrow_airflow_3.work_verdict (look, position, reason, due)
+    INSERT INTO work_verdict (look, position, reason, due)
     SELECT
         p_look, r.position,
         CASE
@@ -117,9 +125,9 @@ BEGIN
             ) THEN 'HELD'
         END,
         NULL
-    FROM windrow_airflow_3.work_row AS r
+    FROM work_row AS r
     STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-    LEFT JOIN windrow_airflow_3.work_held AS h ON h.k1 = r.k1
+    LEFT JOIN work_held AS h ON h.k1 = r.k1
     WHERE t.`try_number` < (
           SELECT n.`try_number`
           FROM `airflow`.`task_instance_history` AS n
@@ -166,30 +174,12 @@ BEGIN
 END$$
 DELIMITER ;
 
--- tries_named: the row that p_key names, locked.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_named(IN p_key varchar(700))
-SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the row that p_key names, and locks it. [body 24e9dc50a316]'
-BEGIN
-    -- As a row of a work table, the key is compared as what it is.
-    INSERT INTO windrow_airflow_3.work_target (k1)
-    VALUES (p_key);
-    INSERT INTO windrow_airflow_3.work_row (pass, row_key, k1, c1, c2, c3, c4, c5)
-    SELECT 0, CAST(t.`task_instance_id` AS CHAR), t.`task_instance_id`, t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-    FROM windrow_airflow_3.work_target AS r
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-    FOR UPDATE;
-END$$
-DELIMITER ;
-
--- tries_delete: deletes the rows in work_gone, and before them what belongs to them, children before parents.
+-- tries_delete: deletes the rows in work_gone, and before them what belongs to them.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows in work_gone with what belongs to them. Answers the rows by table: hitl_detail_history, task_instance_history. [body bbf1be8394e8]'
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body 892e9e42f29e]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -214,48 +204,12 @@ BEGIN
 
     -- task_instance_history: the rows themselves.
     DELETE t
-    FROM windrow_airflow_3.work_gone AS g
-    STRAIGHT_JOIN windrow_airflow_3.work_row AS r ON r.position = g.position
+    FROM work_gone AS g
+    STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1;
     SET v_rows = ROW_COUNT();
-    CALL windrow_airflow_3.single_gone('tries', v_rows);
+    CALL single_gone('tries', v_rows);
     SET o_rows = CONCAT('[', o_rows, v_rows, ']');
-END$$
-DELIMITER ;
-
--- tries_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body e3c989631788]'
-BEGIN
-    DECLARE v_readable boolean DEFAULT false;
-    DECLARE v_way int DEFAULT 0;
-    SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS i LIMIT 0;
-    WHILE v_readable AND v_way <= 4 DO
-        BEGIN
-            -- The column cannot hold this spelling.
-            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
-        END;
-        SET v_way = v_way + 1;
-    END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
-    IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`task_instance_id` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS i ON i.`task_instance_id` = r.k1
-    ORDER BY CAST(i.`task_instance_id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
-    END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
 
@@ -264,59 +218,55 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_due;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 7204c7672496]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 10548e215459]'
 BEGIN
-    SELECT n.families, n.complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit
     INTO o_families, o_complete
     FROM (
-        SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
+        SELECT
+            NULL AS due,
+            (
+                t.`try_number` < (
+                    SELECT n.`try_number`
+                    FROM `airflow`.`task_instance_history` AS n
+                    WHERE n.`dag_id` = t.`dag_id`
+                      AND n.`task_id` = t.`task_id`
+                      AND n.`run_id` = t.`run_id`
+                      AND n.`map_index` = t.`map_index`
+                      AND n.`try_number` IS NOT NULL
+                    ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
+                    LIMIT 1 OFFSET 2
+                )
+            ) IS TRUE AS goes
         FROM (
-            SELECT
-                NULL AS due,
-                (
-                    t.`try_number` < (
-                        SELECT n.`try_number`
-                        FROM `airflow`.`task_instance_history` AS n
-                        WHERE n.`dag_id` = t.`dag_id`
-                          AND n.`task_id` = t.`task_id`
-                          AND n.`run_id` = t.`run_id`
-                          AND n.`map_index` = t.`map_index`
-                          AND n.`try_number` IS NOT NULL
-                        ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
-                        LIMIT 1 OFFSET 2
-                    )
-                ) IS TRUE AS goes
-            FROM (
-                SELECT t.`task_instance_id` AS k1
-                FROM `airflow`.`task_instance_history` AS t
-                WHERE t.`dag_id` IS NOT NULL
-                  AND t.`task_id` IS NOT NULL
-                  AND t.`run_id` IS NOT NULL
-                  AND t.`map_index` IS NOT NULL
-                  AND t.`try_number` IS NOT NULL
-                ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-                LIMIT p_limit
-            ) AS r
-            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-        ) AS n
+            SELECT t.`task_instance_id` AS k1
+            FROM `airflow`.`task_instance_history` AS t
+            WHERE t.`dag_id` IS NOT NULL
+              AND t.`task_id` IS NOT NULL
+              AND t.`run_id` IS NOT NULL
+              AND t.`map_index` IS NOT NULL
+              AND t.`try_number` IS NOT NULL
+            ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
+            LIMIT p_limit
+        ) AS r
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
     ) AS n;
 END$$
 DELIMITER ;
 
--- tries_checks: rows that have no place among their group, for verify().
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_checks;
+-- tries_unranked: how many rows have no group or no place in it; they are kept, and stand in nobody's way.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_unranked;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_checks()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_unranked(OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_check how many rows have no group or no place in it. [body 84ef72711cba]'
+COMMENT 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() asks for it. [body a243bd571698]'
 BEGIN
-    INSERT INTO windrow_airflow_3.work_check (position, check_name, object, severity, count, detail)
-    SELECT 1, 'unranked', 'tries', IF(COUNT(*) = 0, 'ok', 'notice'), COUNT(*), 'rows without a group or without a place in it; they stay'
+    SELECT COUNT(*)
+    INTO o_rows
     FROM `airflow`.`task_instance_history` AS t
     WHERE (t.`dag_id` IS NULL OR t.`task_id` IS NULL OR t.`run_id` IS NULL OR t.`map_index` IS NULL OR t.`try_number` IS NULL);
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_tries.sql', '[
-    "tries_checks", "tries_delete", "tries_due", "tries_named", "tries_row", "tries_rows", "tries_search",
-    "tries_types", "tries_verdict"
+    "tries_delete", "tries_due", "tries_rows", "tries_search", "tries_types", "tries_unranked", "tries_verdict"
 ]');

@@ -13,105 +13,17 @@ USE windrow_camunda7_cases;
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 
 -- ACT_HI_CASEACTINST is searched by the rows of ACT_HI_CASEINST that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST` ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEACTINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_INST_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.ignored = 'NO'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEACTINST'
-          AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_CASEACTINST_CASE_INST_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST` ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule case_instances reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST` ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_DEF_ID_'), (2, 'STATE_'), (3, 'CLOSE_TIME_'), (4, 'ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.ignored = 'NO'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 4
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEINST'
-          AND s.index_name = 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEINST` ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_OP_LOG is searched by the rows of ACT_HI_CASEINST that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG` ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_OP_LOG'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_INST_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.ignored = 'NO'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_OP_LOG'
-          AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_OP_LOG_CASE_INST_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG` ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_TASKINST is searched by the rows of ACT_HI_CASEINST that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_TASKINST` ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_TASKINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_INST_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.ignored = 'NO'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_TASKINST'
-          AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_TASKINST_CASE_INST_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST` ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

@@ -13,261 +13,41 @@ USE windrow_camunda7_end_time;
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 
 -- Rule batches reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_BATCH` ADD INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_` (`END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_BATCH'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'END_TIME_'), (2, 'ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 2
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_BATCH'
-          AND s.index_name = 'windrow_ACT_HI_BATCH_END_TIME__ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_BATCH_END_TIME__ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_BATCH` ADD INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_` (`END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_CASEACTINST is searched by the rows of ACT_HI_CASEINST that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST` ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEACTINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_INST_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEACTINST'
-          AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_CASEACTINST_CASE_INST_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST` ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule case_instances reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST` ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_DEF_ID_'), (2, 'STATE_'), (3, 'CLOSE_TIME_'), (4, 'ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 4
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_CASEINST'
-          AND s.index_name = 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEINST` ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule decisions reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DECINST` ADD INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb` (`DEC_DEF_ID_`, `PROC_INST_ID_`, `CASE_INST_ID_`, `EVAL_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_DECINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'DEC_DEF_ID_'), (2, 'PROC_INST_ID_'), (3, 'CASE_INST_ID_'), (4, 'EVAL_TIME_'), (5, 'ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 5
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_DECINST'
-          AND s.index_name = 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb',
+    'ALTER TABLE `camunda7`.`ACT_HI_DECINST` ADD INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb` (`DEC_DEF_ID_`, `PROC_INST_ID_`, `CASE_INST_ID_`, `EVAL_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_INCIDENT is searched by the rows of ACT_HI_BATCH that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_INCIDENT'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'JOB_DEF_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_INCIDENT'
-          AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_INCIDENT_JOB_DEF_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule cleanup_log reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG` ADD INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694` (`JOB_DEF_TYPE_`, `PROCESS_INSTANCE_ID_`, `TIMESTAMP_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_JOB_LOG'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'JOB_DEF_TYPE_'), (2, 'PROCESS_INSTANCE_ID_'), (3, 'TIMESTAMP_'), (4, 'ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 4
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_JOB_LOG'
-          AND s.index_name = 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694',
+    'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG` ADD INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694` (`JOB_DEF_TYPE_`, `PROCESS_INSTANCE_ID_`, `TIMESTAMP_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_OP_LOG is searched by the rows of ACT_HI_CASEINST that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG` ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_OP_LOG'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_INST_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_OP_LOG'
-          AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_OP_LOG_CASE_INST_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG` ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule process_instances reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST` ADD INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_` (`PROC_DEF_ID_`, `END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_PROCINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'PROC_DEF_ID_'), (2, 'END_TIME_'), (3, 'ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 3
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_PROCINST'
-          AND s.index_name = 'windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_PROCINST` ADD INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_` (`PROC_DEF_ID_`, `END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule process_instances finds the rows below a row.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST` ADD INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_` (`SUPER_PROCESS_INSTANCE_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_PROCINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'SUPER_PROCESS_INSTANCE_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_PROCINST'
-          AND s.index_name = 'windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_PROCINST` ADD INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_` (`SUPER_PROCESS_INSTANCE_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_TASKINST is searched by the rows of ACT_HI_CASEINST that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_TASKINST` ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_TASKINST'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'CASE_INST_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_TASKINST'
-          AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_TASKINST_CASE_INST_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST` ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

@@ -118,43 +118,6 @@ BEGIN
     END IF;
 END$$
 DELIMITER ;
-
--- task_metrics_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body f65a05c985f5]'
-BEGIN
-    DECLARE v_readable boolean DEFAULT false;
-    DECLARE v_way int DEFAULT 0;
-    SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_hold;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_hold ENGINE = InnoDB AS
-    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i LIMIT 0;
-    WHILE v_readable AND v_way <= 0 DO
-        BEGIN
-            -- The column cannot hold this spelling.
-            DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_camunda7.work_hold (k1)
-            SELECT p_key;
-        END;
-        SET v_way = v_way + 1;
-    END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7.work_hold AS r LIMIT 1;
-    IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`ID_` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_camunda7.work_hold AS r
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS i ON i.`ID_` = r.k1
-    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
-    END IF;
-    DROP TEMPORARY TABLE windrow_camunda7.work_hold;
-END$$
-DELIMITER ;
 CALL windrow_camunda7.register_routines('30_task_metrics.sql', '[
-    "task_metrics_count", "task_metrics_delete", "task_metrics_row", "task_metrics_rows", "task_metrics_types",
-    "task_metrics_window"
+    "task_metrics_count", "task_metrics_delete", "task_metrics_rows", "task_metrics_types", "task_metrics_window"
 ]');

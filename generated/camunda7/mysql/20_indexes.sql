@@ -13,79 +13,13 @@ USE windrow_camunda7;
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 
 -- Rule history finds what names a row.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN` ADD INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_DEC_IN'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'BYTEARRAY_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_DEC_IN'
-          AND s.index_name = 'windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN` ADD INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule history finds what names a row.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT` ADD INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_DEC_OUT'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'BYTEARRAY_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_DEC_OUT'
-          AND s.index_name = 'windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT` ADD INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- A stamp of rule history finds the rows of one instance.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_INCIDENT'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'JOB_DEF_ID_'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'camunda7'
-          AND s.table_name = 'ACT_HI_INCIDENT'
-          AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_ACT_HI_INCIDENT_JOB_DEF_ID_',
+    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

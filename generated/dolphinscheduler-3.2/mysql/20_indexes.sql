@@ -13,261 +13,41 @@ USE windrow_dolphinscheduler_3_2;
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 
 -- t_ds_alert is searched by the rows of t_ds_process_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_alert` ADD INDEX `windrow_t_ds_alert_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_alert'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'process_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_alert'
-          AND s.index_name = 'windrow_t_ds_alert_process_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_alert_process_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_alert` ADD INDEX `windrow_t_ds_alert_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_command is searched by the rows of t_ds_process_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_command` ADD INDEX `windrow_t_ds_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_command'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'process_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_command'
-          AND s.index_name = 'windrow_t_ds_command_process_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_command_process_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_command` ADD INDEX `windrow_t_ds_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_dq_execute_result is searched by the rows of t_ds_process_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` ADD INDEX `windrow_t_ds_dq_execute_result_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_dq_execute_result'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'process_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_dq_execute_result'
-          AND s.index_name = 'windrow_t_ds_dq_execute_result_process_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_dq_execute_result_process_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` ADD INDEX `windrow_t_ds_dq_execute_result_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_dq_execute_result is searched by the rows of t_ds_task_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` ADD INDEX `windrow_t_ds_dq_execute_result_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_dq_execute_result'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'task_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_dq_execute_result'
-          AND s.index_name = 'windrow_t_ds_dq_execute_result_task_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_dq_execute_result_task_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` ADD INDEX `windrow_t_ds_dq_execute_result_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_dq_task_statistics_value is searched by the rows of t_ds_task_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value` ADD INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_dq_task_statistics_value'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'task_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_dq_task_statistics_value'
-          AND s.index_name = 'windrow_t_ds_dq_task_statistics_value_task_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_dq_task_statistics_value_task_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value` ADD INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_error_command is searched by the rows of t_ds_process_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_error_command` ADD INDEX `windrow_t_ds_error_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_error_command'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'process_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_error_command'
-          AND s.index_name = 'windrow_t_ds_error_command_process_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_error_command_process_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_error_command` ADD INDEX `windrow_t_ds_error_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule process_instances reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance` ADD INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87` (`project_code`, `is_sub_process`, `end_time`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_process_instance'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'project_code'), (2, 'is_sub_process'), (3, 'end_time'), (4, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 4
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_process_instance'
-          AND s.index_name = 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance` ADD INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87` (`project_code`, `is_sub_process`, `end_time`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_group_queue is searched by the rows of t_ds_process_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` ADD INDEX `windrow_t_ds_task_group_queue_process_id` (`process_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_group_queue'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'process_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_group_queue'
-          AND s.index_name = 'windrow_t_ds_task_group_queue_process_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_task_group_queue_process_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` ADD INDEX `windrow_t_ds_task_group_queue_process_id` (`process_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_group_queue is searched by the rows of t_ds_task_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` ADD INDEX `windrow_t_ds_task_group_queue_task_id` (`task_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_group_queue'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'task_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_group_queue'
-          AND s.index_name = 'windrow_t_ds_task_group_queue_task_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_task_group_queue_task_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` ADD INDEX `windrow_t_ds_task_group_queue_task_id` (`task_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_instance is searched by the rows of t_ds_process_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance` ADD INDEX `windrow_t_ds_task_instance_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_instance'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'process_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_instance'
-          AND s.index_name = 'windrow_t_ds_task_instance_process_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_task_instance_process_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance` ADD INDEX `windrow_t_ds_task_instance_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');

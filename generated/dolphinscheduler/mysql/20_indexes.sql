@@ -13,131 +13,21 @@ USE windrow_dolphinscheduler;
 -- An index that leads with the columns serves, whoever made it; one that is there under the name wanted is left as it is.
 
 -- t_ds_alert is searched by the rows of t_ds_workflow_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_alert` ADD INDEX `windrow_t_ds_alert_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_alert'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'workflow_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_alert'
-          AND s.index_name = 'windrow_t_ds_alert_workflow_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_alert_workflow_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_alert` ADD INDEX `windrow_t_ds_alert_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_command is searched by the rows of t_ds_workflow_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_command` ADD INDEX `windrow_t_ds_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_command'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'workflow_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_command'
-          AND s.index_name = 'windrow_t_ds_command_workflow_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_command_workflow_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_command` ADD INDEX `windrow_t_ds_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_error_command is searched by the rows of t_ds_workflow_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_error_command` ADD INDEX `windrow_t_ds_error_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_error_command'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'workflow_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_error_command'
-          AND s.index_name = 'windrow_t_ds_error_command_workflow_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_error_command_workflow_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_error_command` ADD INDEX `windrow_t_ds_error_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_instance is searched by the rows of t_ds_workflow_instance that go.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance` ADD INDEX `windrow_t_ds_task_instance_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_instance'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'workflow_instance_id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 1
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_task_instance'
-          AND s.index_name = 'windrow_t_ds_task_instance_workflow_instance_id'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_task_instance_workflow_instance_id',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance` ADD INDEX `windrow_t_ds_task_instance_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule workflow_instances reads the roots that are final, oldest first.
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) > 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_workflow_instance` ADD INDEX `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e` (`project_code`, `is_sub_workflow`, `end_time`, `id`), ALGORITHM = INPLACE, LOCK = NONE')
-    FROM (
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_workflow_instance'
-          AND (s.seq_in_index, s.column_name) IN ((1, 'project_code'), (2, 'is_sub_workflow'), (3, 'end_time'), (4, 'id'))
-          AND s.collation = 'A'
-          AND s.sub_part IS NULL
-          AND s.is_visible = 'YES'
-        GROUP BY s.index_name
-        HAVING COUNT(*) = 4
-        UNION ALL
-        SELECT s.index_name
-        FROM information_schema.statistics AS s
-        WHERE s.table_schema = 'dolphinscheduler'
-          AND s.table_name = 't_ds_workflow_instance'
-          AND s.index_name = 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e'
-    ) AS l
-);
-PREPARE windrow_statement FROM @windrow_statement;
-EXECUTE windrow_statement;
-DEALLOCATE PREPARE windrow_statement;
+CALL make_index('windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_workflow_instance` ADD INDEX `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e` (`project_code`, `is_sub_workflow`, `end_time`, `id`), ALGORITHM = INPLACE, LOCK = NONE');

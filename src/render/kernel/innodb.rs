@@ -65,6 +65,12 @@ pub(super) const CORE: &[KernelFile] = &[
         prologue: Prologue::Owner,
     },
     KernelFile {
+        name: "47_metrics.sql",
+        purpose: "how much is due, what stays and why, and the metrics",
+        text: text!("innodb/core/47_metrics.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
         name: "47_plan.sql",
         purpose: "how much is due, along time and ahead of it: what a backlog plan starts from",
         text: text!("innodb/core/47_plan.sql"),

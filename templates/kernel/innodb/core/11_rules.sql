@@ -87,6 +87,33 @@ CREATE TABLE IF NOT EXISTS known_window (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'When scheduled runs may work, as the spec says. Written by an installation.';
 
+-- index_state: of every index that the statements need, whether one that leads with its columns may be used, whoever made it, and
+-- whether its own name is there.
+--# create view index_state
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW index_state (table_name, index_name, usable, found) AS
+SELECT c.table_name, c.index_name, MAX(c.usable), MAX(c.found)
+FROM (
+    SELECT
+        w.table_name,
+        w.index_name,
+        COUNT(CASE
+            WHEN s.collation = 'A' AND s.sub_part IS NULL AND /*!80000 s.is_visible = 'YES' */ /*M! s.ignored = 'NO' */ THEN 1
+        END) = w.width AS usable,
+        COALESCE(s.index_name = w.index_name, false) AS found
+    FROM (
+        SELECT k.table_name, k.index_name, k.place, k.column_name, COUNT(*) OVER (PARTITION BY k.table_name, k.index_name) AS width
+        FROM known_index AS k
+    ) AS w
+    CROSS JOIN spec AS p
+    LEFT JOIN information_schema.statistics AS s
+        ON s.table_schema = p.schema_name
+        AND s.table_name = w.table_name
+        AND s.seq_in_index = w.place
+        AND LOWER(/*!80000 COALESCE(s.column_name, s.expression) */ /*M! s.column_name */) = LOWER(w.column_name)
+    GROUP BY w.table_name, w.index_name, w.width, s.index_name
+) AS c
+GROUP BY c.table_name, c.index_name;
+
 -- known_job: what starts the scheduled runs. known_trigger: what refuses a row whose parent is gone.
 --# create table known_job
 CREATE TABLE IF NOT EXISTS known_job (
@@ -191,6 +218,35 @@ BEGIN
     FROM JSON_TABLE(v_names, '$[*]' COLUMNS (name varchar(64) PATH '$')) AS n;
 END;
 
+-- make_index: an index of the spec where none serves, with the rights of who installs: the owner role changes no table.
+--# create procedure make_index
+CREATE PROCEDURE make_index(IN p_index varchar(64), IN p_statement longtext)
+SQL SECURITY INVOKER
+COMMENT 'Runs p_statement, which makes p_index, unless an index that can be used leads with its columns, or one has its name.'
+BEGIN
+    DECLARE v_there bigint;
+    SELECT COUNT(*)
+    INTO v_there
+    FROM (
+        SELECT i.index_name
+        FROM index_state AS i
+        WHERE i.index_name = p_index
+          AND i.usable
+        UNION ALL
+        SELECT s.index_name
+        FROM known_index AS k
+        CROSS JOIN spec AS p
+        JOIN information_schema.statistics AS s
+            ON s.table_schema = p.schema_name
+            AND s.table_name = k.table_name
+            AND s.index_name = k.index_name
+        WHERE k.index_name = p_index
+    ) AS l;
+    IF v_there = 0 THEN
+        CALL run_text(p_statement);
+    END IF;
+END;
+
 -- first_rule: what holds for a whole run, such as its time budget, is a setting of the first rule.
 --# create procedure first_rule
 CREATE PROCEDURE first_rule(OUT o_rule varchar(64))
@@ -212,4 +268,16 @@ BEGIN
     PREPARE windrow_call FROM @windrow_call;
     EXECUTE windrow_call;
     DEALLOCATE PREPARE windrow_call;
+END;
+
+-- run_text: runs a statement that is composed of names in the registry. Values are variables of the session, never text.
+--# create procedure run_text
+CREATE PROCEDURE run_text(IN p_text longtext)
+SQL SECURITY INVOKER
+COMMENT 'Runs p_text with the rights of the caller.'
+BEGIN
+    SET @windrow_text = p_text;
+    PREPARE windrow_text FROM @windrow_text;
+    EXECUTE windrow_text;
+    DEALLOCATE PREPARE windrow_text;
 END;

@@ -570,6 +570,8 @@ BEGIN
     CALL kind_of(p_rule, v_kind);
     IF v_kind = 'timed' THEN
         CALL timed_checks(p_rule);
+    ELSEIF v_kind = 'single' THEN
+        CALL single_checks(p_rule);
     ELSE
         CALL perform(p_rule, 'checks', '');
     END IF;

@@ -76,6 +76,16 @@ SELECT k.rule, (
 )
 FROM rule AS k;
 
+-- left_behind: what that run left, and why, with the first root that it came upon. Workers look together.
+--# create view left_behind
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW left_behind (rule, reason, families, `key`, run_id) AS
+SELECT s.rule, s.reason, CAST(SUM(s.families) AS signed), JSON_UNQUOTE(JSON_EXTRACT(MIN(s.sample_keys), '$[0]')), l.run_id
+FROM last_look AS l
+LEFT JOIN run_sweep AS w ON w.run_id = l.run_id
+LEFT JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
+JOIN run_skip AS s ON s.run_id = COALESCE(o.run_id, l.run_id) AND s.rule = l.rule
+GROUP BY s.rule, s.reason, l.run_id;
+
 -- run_count: what each run adds to the counters of the metrics; dry runs add nothing.
 --# create view run_count
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW run_count (run_id, name, labels, value) AS

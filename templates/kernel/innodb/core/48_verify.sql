@@ -129,7 +129,7 @@ BEGIN
             COALESCE(r.definer IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')), false) AS owned,
             COALESCE(
                 r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
-                    AND r.security_type = 'DEFINER'
+                    AND r.security_type = IF(r.routine_name IN ('make_index', 'run_text'), 'INVOKER', 'DEFINER')
                     AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
                 false
             ) AS body_known
@@ -170,7 +170,10 @@ BEGIN
         WHERE v.table_schema = DATABASE()
           AND v.security_type <> CASE
               WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER'
-              WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count') THEN 'INVOKER'
+              WHEN v.table_name IN (
+                  'settings', 'open_hours', 'scheduling', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left', 'due_now',
+                  'backlog_now'
+              ) THEN 'INVOKER'
               ELSE v.security_type
           END
         UNION ALL
@@ -197,30 +200,7 @@ BEGIN
             )
             ELSE CONCAT('missing on ', n.table_name, '; run windrow install')
         END
-    FROM (
-        -- Whether an index that leads with the columns may be used, and whether its own name is there.
-        SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
-        FROM (
-            SELECT
-                w.table_name,
-                w.index_name,
-                COUNT(CASE
-                    WHEN s.collation = 'A' AND s.sub_part IS NULL AND /*!80000 s.is_visible = 'YES' */ /*M! s.ignored = 'NO' */ THEN 1
-                END) = w.width AS usable,
-                COALESCE(s.index_name = w.index_name, false) AS found
-            FROM (
-                SELECT k.table_name, k.index_name, k.place, k.column_name, COUNT(*) OVER (PARTITION BY k.table_name, k.index_name) AS width
-                FROM known_index AS k
-            ) AS w
-            LEFT JOIN information_schema.statistics AS s
-                ON s.table_schema = v_schema
-                AND s.table_name = w.table_name
-                AND s.seq_in_index = w.place
-                AND LOWER(/*!80000 COALESCE(s.column_name, s.expression) */ /*M! s.column_name */) = LOWER(w.column_name)
-            GROUP BY w.table_name, w.index_name, w.width, s.index_name
-        ) AS c
-        GROUP BY c.table_name, c.index_name
-    ) AS n;
+    FROM index_state AS n;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT

@@ -602,6 +602,28 @@ BEGIN
     ), 'null');
 END;
 
+-- single_target: a key that is given as a text, as a row of a work table, so that it is compared as what it is.
+--# create procedure single_target
+CREATE PROCEDURE single_target(IN p_rule varchar(64), IN p_key varchar(700))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_target with p_key, in the types and collations of the columns of the key.'
+BEGIN
+    DECLARE v_text longtext;
+    SELECT CONCAT(
+        'INSERT INTO work_target (', GROUP_CONCAT(CONCAT('k', k.position) ORDER BY k.position SEPARATOR ', '), ') VALUES (',
+        IF(
+            COUNT(*) = 1, '@windrow_key',
+            GROUP_CONCAT(CONCAT('JSON_UNQUOTE(JSON_EXTRACT(@windrow_key, ''$[', k.position - 1, ']''))') ORDER BY k.position SEPARATOR ', ')
+        ), ')'
+    )
+    INTO v_text
+    FROM rule AS r
+    JOIN JSON_TABLE(r.document, '$.key[*]' COLUMNS (position FOR ORDINALITY, said varchar(100) PATH '$')) AS k
+    WHERE r.rule = p_rule;
+    SET @windrow_key = p_key;
+    CALL run_text(v_text);
+END;
+
 -- single_purge: deletes one named row and commits. Answers NULL, or why it stays.
 --# create procedure single_purge
 CREATE PROCEDURE single_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
@@ -652,8 +674,8 @@ BEGIN
             LEAVE attempt;
         END IF;
         SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
-        SET @windrow_key = p_key;
-        CALL perform(p_rule, 'named', '@windrow_key');
+        CALL single_target(p_rule, p_key);
+        CALL single_search(p_rule, 0, 1, NULL, NULL, v_count);
         CALL single_judge(p_rule, 1, 0, NULL, NULL);
         SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM work_verdict AS v;
         IF v_count = 0 THEN
@@ -698,4 +720,17 @@ BEGIN
     IF v_errno IS NOT NULL THEN
         CALL fail_purge(p_run, p_rule, p_key, v_errno, v_sqlstate, v_message, o_reason);
     END IF;
+END;
+
+-- single_checks: rows that have no place among their group, for verify().
+--# create procedure single_checks
+CREATE PROCEDURE single_checks(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check how many rows have no group or no place in it.'
+BEGIN
+    CALL perform(p_rule, 'unranked', '@windrow_rows');
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'unranked', p_rule, IF(@windrow_rows = 0, 'ok', 'notice'), @windrow_rows,
+        'rows without a group or without a place in it; they stay';
 END;

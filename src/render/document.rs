@@ -414,6 +414,7 @@ pub(super) fn of_rule(
     let scope = rule.retention.per.as_ref();
     let families = by_end(rule);
     let timed = rule.timed.as_ref();
+    let unit = timed.map(|timed| timed.unit);
     let time_kind = match &rule.single {
         Some(single) => super::single::oldest(rule, single),
         None => rule.end_time.kind,
@@ -463,7 +464,7 @@ pub(super) fn of_rule(
         offset: fixed_offset(&graph.time_zone)
             .filter(|it| *it != 0 && timed.is_some() && !postgres)
             .filter(|_| time_kind != graph::Kind::Timestamptz),
-        unit: rule.timed.as_ref().map(|timed| match timed.unit {
+        unit: unit.map(|unit| match unit {
             Unit::Family => "family",
             Unit::Window => "window",
         }),
@@ -474,7 +475,7 @@ pub(super) fn of_rule(
         } else {
             "ended"
         }),
-        first_key: families.then(|| {
+        first_key: (families || unit == Some(Unit::Family) && !postgres).then(|| {
             let key = least_key(dialect, graph.table(rule.root).key[0].kind);
             key.trim_matches('\'').to_owned()
         }),

@@ -4,10 +4,10 @@
 use self::file::{KernelFile, Prologue, Text};
 use super::json::quoted;
 use super::rules::by_end;
-use super::{archive, sql, stamp, timed};
+use super::{archive, sql, stamp};
 use crate::bundle::File;
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Rule};
+use crate::graph::Graph;
 
 /// A text below `templates/kernel/`, by its path there.
 macro_rules! text {
@@ -246,15 +246,12 @@ const ARCHIVE: &[KernelFile] = &[
 
 /// Those that an installation needs.
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
-    let plain = |rule: &Rule| {
-        let timed = rule.timed.as_ref();
-        timed.is_some_and(|timed| timed::is_plain(graph, rule, timed))
-    };
+    let timed = graph.rules.iter().any(|rule| rule.timed.is_some());
     let is_single = graph.rules.iter().any(|rule| rule.single.is_some());
     let innodb: [(bool, &[KernelFile]); 6] = [
         (true, innodb::CORE),
         (graph.rules.iter().any(by_end), innodb::END_TIME),
-        (graph.rules.iter().any(plain), innodb::TIMED),
+        (timed, innodb::TIMED),
         (is_single, innodb::SINGLE),
         (graph.workers > 1, innodb::WORKERS),
         (!stamp::names(graph).is_empty(), innodb::STAMP),
@@ -262,7 +259,7 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
     let postgres: [(bool, &[KernelFile]); 7] = [
         (true, CORE),
         (graph.rules.iter().any(by_end), END_TIME),
-        (graph.rules.iter().any(|rule| rule.timed.is_some()), TIMED),
+        (timed, TIMED),
         (is_single, SINGLE),
         (graph.workers > 1, WORKERS),
         (!stamp::names(graph).is_empty(), STAMP),

@@ -16,7 +16,7 @@ pub(super) struct OtherView {
     /// The key of the family of row `r` of it, and what that row must be.
     family: String,
     conditions: Vec<String>,
-    /// PostgreSQL: the variable with the keys of the families that are held.
+    /// The variable or work table with the keys of the families that are held.
     first: String,
     /// The list with the keys of the rows that stay.
     list: String,
@@ -147,7 +147,10 @@ impl Others {
             table_name: escaped(finder.dialect, &finder.graph.table(root).name),
             family: family(finder),
             conditions: conditions(finder),
-            first: format!("v_first_{}", other + 1),
+            first: match finder.dialect {
+                Dialect::Postgres => format!("v_first_{}", other + 1),
+                Dialect::Mysql | Dialect::Mariadb => format!("work_other_{}", other + 1),
+            },
             list: list.expect("a member of the rule").list.clone(),
             key,
         }

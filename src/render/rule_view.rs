@@ -320,7 +320,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         meets,
         newest: newest::views(graph, rule, dialect),
         twins,
-        key_is_number: matches!(key.kind, Kind::Smallint | Kind::Integer | Kind::Bigint),
         zoned: rule.end_time.kind == Kind::Timestamptz,
         artifacts: rule
             .artifacts

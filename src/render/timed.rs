@@ -20,10 +20,6 @@ pub(super) struct TimedView {
     pub(super) plain: bool,
     /// What turns an instant into the clock of the application on PostgreSQL.
     in_zone: String,
-    /// Before this instant a row is due, counted from `p_as_of` and `p_retention`, in the zone of the application.
-    cutoff: String,
-    /// Whether the time of a row is its age, to which a retention is added.
-    ages: bool,
     /// What must be over for a family to go, in the zone of the application, and the column that says when it ended;
     /// both empty where a family has no end.
     least: String,
@@ -176,21 +172,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             local(graph, kind, &format!("p_as_of - INTERVAL {seconds} SECOND"))
         }
     };
-    let kept = match dialect {
-        Dialect::Postgres => format!(
-            "greatest(coalesce(p_retention, {}), {minimum}) + {lag}",
-            timed.retention
-        ),
-        Dialect::Mysql | Dialect::Mariadb => format!(
-            "GREATEST(COALESCE(p_retention, {}), {minimum}) + {lag}",
-            timed.retention
-        ),
-    };
-    let cutoff = if timed.retention > 0 {
-        before(&kept, rule.end_time.kind)
-    } else {
-        before(&lag.to_string(), rule.end_time.kind)
-    };
     let key = dialect.ident(&graph.table(rule.root).key[0].name);
     let roots = Roots::new(graph, rule, timed, dialect);
     let others = Others::new(graph, timed, dialect);
@@ -221,8 +202,6 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             Kind::Timestamptz => String::new(),
             _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
         },
-        cutoff,
-        ages: timed.retention > 0,
         least: timed.ended.as_ref().map_or(String::new(), |ended| {
             before(&(minimum + lag).to_string(), ended.kind)
         }),

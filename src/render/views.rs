@@ -185,8 +185,6 @@ pub(super) struct RuleView {
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
     pub(super) cascading: String,
     pub(super) twins: Vec<TwinView>,
-    /// Whether keys are written without quotes in a JSON document.
-    pub(super) key_is_number: bool,
     /// Whether the end time is an instant.
     pub(super) zoned: bool,
     pub(super) zeros: String,

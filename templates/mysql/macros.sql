@@ -70,17 +70,6 @@ EXISTS (
 {%- endfor %}
 {%- endmacro held_above %}
 
-{#- A worker that is not at the rule may not do a batch of it; pace() lets it there. -#}
-{% macro at_rule(control, rule) -%}
-SELECT COUNT(s.run_id) INTO v_last FROM {{ control }}.run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = {{ rule.literal }};
-            IF v_last = 0 THEN
-                SET o_state = 'again';
-                COMMIT;
-                LEAVE step;
-            END IF;
-            SET v_last = 0;
-{%- endmacro at_rule %}
-
 {#- A sign of life of a run, for servers that do not see its session. A run that was ended from outside gives none: in a
     cluster, its batch and whoever ended it write the same row, and only one of them can commit. -#}
 {% macro sign_of_life(control) -%}
@@ -247,51 +236,6 @@ DECLARE EXIT HANDLER FOR SQLEXCEPTION
             SET SESSION lock_wait_timeout = v_wait;
 {%- endmacro waits %}
 
-{#- The same, the tables, and the latch of holds and policies. What the catalog says must be what the run began with:
-    anything else ends it. -#}
-{% macro latch(control) -%}
-{{ self::waits() }}
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                CALL {{ control }}.take_tables();
-                SELECT l.only_row INTO v_own FROM {{ control }}.latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
-            {{ self::look_again(control=control) }}
-{%- endmacro latch %}
-
-{#- A step ends where the catalog is not what the run began with, and says why. Its transaction is rolled back before anybody
-    makes a work table: MariaDB would log what it did. -#}
-{% macro look_again(control, last=false) -%}
-CALL {{ control }}.look_again(p_run, {{ last }}, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL {{ control }}.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-{%- endmacro look_again %}
-
-{#- The same for a purge, which records that it failed. -#}
-{% macro look_before_commit(control) -%}
-CALL {{ control }}.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL {{ control }}.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-{%- endmacro look_before_commit %}
-
 {#- What the error of a batch means, and that a busy one is tried again, then halved. v_last: 0 where nothing was found to
     delete yet, more than 1 where it can be halved; half: to what. -#}
 {% macro after_batch(control, rule, half) -%}
@@ -345,244 +289,76 @@ CALL {{ control }}.look_again(p_run, true, v_own);
         END IF;
 {%- endmacro after_batch %}
 
-{#- The figures of a preview: what is skipped and why, and how fast the last runs were. -#}
-{% macro preview_figures(control, rule) -%}
-SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM {{ control }}.work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM {{ control }}.run_rule AS r
-        WHERE r.rule = {{ rule.literal }}
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-{%- endmacro preview_figures %}
-
-{#- The next window from v_from on, and its batch. -#}
-{% macro take_window(control, rule) -%}
-CALL {{ control }}.{{ rule.name }}_window(v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
-            IF v_from IS NULL THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
-            END IF;
-            -- One instant cannot be halved.
-            SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL {{ control }}.{{ rule.name }}_keep(v_from, v_to, v_as_of, true);
-            {{ self::keep_found(pad="            ") }}
-            CALL {{ control }}.{{ rule.name }}_batch(p_run, v_from, v_to, v_families, v_rows);
-            {{ self::take_back(control=control, pad="            ") }}
-{%- endmacro take_window %}
-
-{#- What a batch of a preview found, added to what was found before. -#}
-{% macro add_to_preview(control, rule) -%}
-SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_found;
-{%- for step in rule.steps %}
-        SET v_rows_{{ step.position }} = v_rows_{{ step.position }} + JSON_VALUE(v_rows, '$[{{ step.position - 1 }}]');
-{%- endfor %}
-        INSERT INTO {{ control }}.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM {{ control }}.work_skip AS k ORDER BY k.position;
-{%- endmacro add_to_preview %}
-
 {#- The rows t of the families that go which name no root. -#}
-{% macro adopted(control, member, pad) -%}
+{% macro adopted(member, pad) -%}
 {% if member.adopt.named -%}
-FROM {{ control }}.{{ member.adopt.named }} AS a
-{{ pad }}STRAIGHT_JOIN {{ control }}.work_target AS c ON c.id = a.family
+FROM {{ member.adopt.named }} AS a
+{{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = a.family
 {{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = a.id
 {%- else -%}
-FROM {{ control }}.work_root AS m
-{{ pad }}STRAIGHT_JOIN {{ control }}.work_target AS c ON c.id = m.family
+FROM work_root AS m
+{{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = m.family
 {%- for join in member.adopt.joins %}
 {{ pad }}STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
 {%- endif %}
 {%- endmacro adopted %}
 
-{#- Collects what is named by rows of the instances of work_root that name no root. -#}
-{% macro collect_adopted(control, rule, pad) -%}
-{% for member in rule.timed.members -%}
-{% if member.adopt and member.adopt.named -%}
-{% for way in member.adopt.ways -%}
--- {{ way.why }}
-{{ pad }}INSERT IGNORE INTO {{ control }}.{{ member.adopt.named }} (id, family)
-{{ pad }}SELECT t.{{ member.adopt.key }}, p.{{ rule.key }}
-{{ pad }}FROM {{ control }}.work_root AS m
-{{ pad }}STRAIGHT_JOIN {{ rule.table }} AS p ON p.{{ rule.key }} = m.id AND p.{{ rule.timed.root_column }} IS NULL
-{%- for join in way.joins %}
-{{ pad }}STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
-{%- endfor %}
-{{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %};
-{{ pad }}
-{%- endfor %}
-{%- endif %}
-{%- endfor %}
-{%- endmacro collect_adopted %}
-
 {#- Deletes those of the families that go which name no root, and counts them. -#}
-{% macro delete_adopted(control, member, count, maria, pad) -%}
+{% macro delete_adopted(member, maria, pad) -%}
 {% if member.archive -%}
 INSERT INTO {{ member.archive.entry }}
 {{ pad }}SELECT p_run, UTC_TIMESTAMP(6), t.*
-{{ pad }}{{ self::adopted(control=control, member=member, pad=pad) }}
+{{ pad }}{{ self::adopted(member=member, pad=pad) }}
 {{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %};
 {{ pad }}SET v_copied = v_copied + ROW_COUNT();
 {{ pad }}
 {%- endif -%}
-DELETE t
-{{ pad }}{{ self::adopted(control=control, member=member, pad=pad) }};
-{{ pad }}SET {{ count }} = {{ count }} + ROW_COUNT();
+DELETE t {{ self::adopted(member=member, pad=pad) }};
+{{ pad }}CALL timed_gone({{ member.position }}, ROW_COUNT());
 {%- endmacro delete_adopted %}
 
 {#- Deletes the rows of a table that belong to the families of work_target, and counts them. -#}
-{% macro delete_of_targets(control, member, count, maria, pad) -%}
-SET {{ count }} = 0;
-{%- if member.archive %}
-{{ pad }}SET v_copied = 0;
-{%- endif %}
-{%- for column in member.belongs %}
-{%- if member.archive %}
-{{ pad }}INSERT INTO {{ member.archive.entry }}
-{{ pad }}SELECT p_run, UTC_TIMESTAMP(6), t.*
-{{ pad }}FROM {{ control }}.work_target AS c
-{{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id
-{{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %};
-{{ pad }}SET v_copied = v_copied + ROW_COUNT();
-{%- endif %}
-{{ pad }}DELETE t
-{{ pad }}FROM {{ control }}.work_target AS c
-{{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
-{{ pad }}SET {{ count }} = {{ count }} + ROW_COUNT();
-{%- endfor %}
+{% macro delete_of_targets(member, maria) -%}
+{% if member.archive -%}
+SET v_copied = 0;
+    {% endif -%}
+{%- for column in member.belongs -%}
+{% if member.archive -%}
+INSERT INTO {{ member.archive.entry }}
+    SELECT p_run, UTC_TIMESTAMP(6), t.*
+    FROM work_target AS c
+    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id
+    FOR UPDATE{% if not maria %} OF t{% endif %};
+    SET v_copied = v_copied + ROW_COUNT();
+    {% endif -%}
+DELETE t FROM work_target AS c
+    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
+    CALL timed_gone({{ member.position }}, ROW_COUNT());
+{%- if not loop.last %}
+    {% endif -%}
+{%- endfor -%}
 {%- if member.adopt %}
-{{ pad }}-- Those that name no root, but an instance.
 {%- if member.adopt.named %}
-{{ pad }}{{ self::delete_adopted(control=control, member=member, count=count, maria=maria, pad=pad) }}
+    -- Those that name no root, but an instance.
+    {{ self::delete_adopted(member=member, maria=maria, pad="    ") }}
 {%- else %}
-{{ pad }}IF {{ member.adopt.look }} THEN
-{{ pad }}    {{ self::delete_adopted(control=control, member=member, count=count, maria=maria, pad=pad ~ "    ") }}
-{{ pad }}END IF;
+    -- Those that name no root, but an instance.
+    IF {{ member.adopt.look }} THEN
+        {{ self::delete_adopted(member=member, maria=maria, pad="        ") }}
+    END IF;
 {%- endif %}
 {%- endif %}
 {%- if member.archive %}
-{{ pad }}{{ self::all_copied(control=control, archive=member.archive, rows=count) }}
+    {{ self::all_taken(member=member) }}
 {%- endif %}
 {%- endmacro delete_of_targets %}
 
-{#- The first roots t of a batch of a preview: the beginning and the end of the statement. -#}
-{% macro sample_roots(rule) -%}
-SELECT COUNT(*), GROUP_CONCAT({% if rule.key_is_number %}g.id{% else %}JSON_QUOTE(g.id){% endif %} ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
-            INTO v_found, v_part, v_time
-            FROM (
-                SELECT t.{{ rule.key }} AS id, t.{{ rule.end_time }} AS due
-{%- endmacro sample_roots %}
-
-{#- Takes the v_found roots of v_part, the first of which ended at v_time, into the samples of a preview. -#}
-{% macro told_samples(rule) -%}
-IF v_found > 0 THEN
-                IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), {% if rule.zoned %}'+00:00"'{% else %}'"'{% endif %});
-                END IF;
-                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
-                SET v_room = v_room - v_found;
-            END IF;
-{%- endmacro told_samples %}
-
-{% macro add_samples(rule) -%}
-ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-                LIMIT v_room
-            ) AS g;
-            {{ self::told_samples(rule=rule) }}
-{%- endmacro add_samples %}
-
-{#- The document of a preview. -#}
-{% macro preview_document(rule) -%}
-SET o_document = CONCAT(
-        '{"rule": ', JSON_QUOTE({{ rule.literal }}),
-        ', "root": ', JSON_QUOTE({{ rule.table_literal }}),
-        ', "families": ', v_families,
-        ', "rows": ', v_sum,
-        ', "tables": {',
-{%- for step in rule.steps %}
-        {% if not loop.first %}', ', {% endif %}JSON_QUOTE({{ step.table_literal }}), ': ', v_rows_{{ step.position }},
-{%- endfor %}
-        '}, "oldest_end_time": ', v_oldest,
-        ', "sample_roots": ', v_samples,
-        ', "skipped_families": ', v_skips,
-        ', "skipped": ', v_skipped,
-        ', "skipped_samples": ', v_skip_keys,
-{%- if rule.per and rule.opt_in %}
-        ', "without_policy": ', COALESCE(v_without, 'null'),
-{%- endif %}
-        ', "run_families": ', v_limit,
-        ', "limited": ', IF(v_more, 'true', 'false'),
-        ', "batches": ', v_batches,
-        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'){% for field in rule.report_preview %},
-        ', ', JSON_QUOTE({{ field.name }}), ': ', COALESCE(CAST({{ field.value }} AS char), 'null'){% endfor %},
-        '}'
-    );
-{%- endmacro preview_document %}
-
-{#- What a purge of one family looks at first, and how long it waits for locks. -#}
-{% macro before_purge(control, rule, q) -%}
-SELECT r.dry_run, r.as_of, r.status = 'running' AND r.{{ q }}trigger{{ q }} = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM {{ control }}.rule_pause AS p WHERE p.rule = {{ rule.literal }})
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM {{ control }}.run AS r
-        CROSS JOIN {{ control }}.control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL {{ control }}.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL {{ control }}.purge() opens one');
-        END IF;
-        IF v_paused THEN
-            COMMIT;
-            SET o_reason = 'PAUSED';
-            LEAVE attempt;
-        END IF;
-        CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
-        CALL {{ control }}.take_tables();
-        {{ self::look_before_commit(control=control) }}
-{%- endmacro before_purge %}
-
-{#- What an error of a purge means; it is recorded. -#}
-{% macro after_purge(control, rule, q) -%}
-IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO {{ control }}.run_failure (run_id, rule, {{ q }}key{{ q }}, errno, {{ q }}sqlstate{{ q }}, message)
-            VALUES (p_run, {{ rule.literal }}, p_key, v_errno, v_sqlstate, v_message);
-        END IF;
-        INSERT INTO {{ control }}.work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
-        CALL {{ control }}.record_skips(p_run, {{ rule.literal }});
-        COMMIT;
-    END IF;
-{%- endmacro after_purge %}
+{#- The error where not as many rows of a table were deleted as copied. -#}
+{% macro all_taken(member) -%}
+SELECT COALESCE(SUM(n.found), 0) INTO v_rows FROM work_count AS n WHERE n.position = {{ member.position }};
+    CALL check_copied({{ member.archive.table_literal }}, v_copied, v_rows);
+{%- endmacro all_taken %}
 
 {#- What speaks against row `r` of the root table of a rule by time: the place of the reason in ELT(). -#}
 {% macro fault_of_root(rule) -%}
@@ -594,72 +370,83 @@ CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} 
 {%- endmacro fault_of_root %}
 
 {#- The members of the families of work_next, with what speaks against each; 0: the root is not due any more. -#}
-{% macro members_of_next(control, rule, column) -%}
+{% macro members_of_next(rule, column) -%}
 SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
-            CASE WHEN {{ rule.timed.family_of_root }} = r.{{ rule.key }} AND (r.{{ rule.end_time }} < p_cutoff) IS NOT TRUE THEN 0 ELSE {{ self::fault_of_root(rule=rule) }} END
-        FROM {{ control }}.work_next AS n
+            CASE
+                WHEN {{ rule.timed.family_of_root }} = r.{{ rule.key }} AND p_cutoff IS NOT NULL AND (r.{{ rule.end_time }} < p_cutoff) IS NOT TRUE THEN 0
+                ELSE {{ self::fault_of_root(rule=rule) }}
+            END
+        FROM work_next AS n
         STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id
 {%- endmacro members_of_next %}
 
+{#- The rows of the root table in a window, with what speaks against each. -#}
+{% macro roots_of_window(rule) -%}
+SELECT
+            r.{{ rule.key }}, {{ rule.timed.family_of_root }},
+            {{ self::fault_of_root(rule=rule) }}
+        FROM {{ rule.table }} AS r
+        WHERE r.{{ rule.end_time }} >= p_from
+          AND r.{{ rule.end_time }} < p_to
+{%- for condition in rule.timed.root_window %}
+          AND {{ condition }}
+{%- endfor %}
+{%- endmacro roots_of_window %}
+
 {#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does.
     Where families go as such, the rows of those whose root is there stay. -#}
-{% macro rest_of_window(control, rule, member, join_roots=true) -%}
-FROM {{ control }}.work_due AS w
+{% macro rest_of_window(rule, member, join_roots=true) -%}
+FROM work_due AS w
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
 {%- for stay in member.stays %}
-    LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+    LEFT JOIN {{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
 {%- endfor %}
 {%- if join_roots %}
 {%- for root in member.roots %}
     LEFT JOIN {{ rule.table }} AS {{ root.alias }} ON {{ root.on }}
 {%- endfor %}
 {%- endif %}
-    WHERE w.position = {{ member.position }}
+    WHERE w.position = {{ member.position }}{% for stay in member.stays %} AND {{ stay.alias }}.id IS NULL{% endfor %}
+{%- if join_roots %}{% for root in member.roots %} AND {{ root.alias }}.{{ rule.key }} IS NULL{% endfor %}{% endif %}
 {%- for condition in member.conditions %}
       AND {{ condition }}
-{%- endfor %}
-{%- for stay in member.stays %}
-      AND {{ stay.alias }}.id IS NULL
 {%- endfor %}
 {%- for condition in member.spares %}
       AND {{ condition }}
 {%- endfor %}
+{%- if not join_roots %}
 {%- for root in member.roots %}
-      AND {% if join_roots %}{{ root.alias }}.{{ rule.key }} IS NULL{% else %}NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }}){% endif %}
+      AND NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }})
 {%- endfor %}
+{%- endif %}
 {%- endmacro rest_of_window %}
 
 {#- Copies those rows into their archive. MariaDB would lock the roots that it joins, and cannot be told to lock `t` only. -#}
-{% macro copy_window(control, rule, member, maria) -%}
+{% macro copy_window(rule, member, maria) -%}
 INSERT INTO {{ member.archive.entry }}
     SELECT p_run, UTC_TIMESTAMP(6), t.*
-    {{ self::rest_of_window(control=control, rule=rule, member=member, join_roots=not maria) }}
+    {{ self::rest_of_window(rule=rule, member=member, join_roots=not maria) }}
     FOR UPDATE{% if not maria %} OF t{% endif %};
     SET v_copied = ROW_COUNT();
 {%- endmacro copy_window %}
 
-{% macro rows_of_window(control, rule, member, from, to) -%}
+{% macro rows_of_window(rule, member) -%}
 FROM {{ member.table }} AS t
 {%- for stay in member.stays %}
-    LEFT JOIN {{ control }}.{{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+    LEFT JOIN {{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
 {%- endfor %}
 {%- for root in member.roots %}
     LEFT JOIN {{ rule.table }} AS {{ root.alias }} ON {{ root.on }}
 {%- endfor %}
-    WHERE t.{{ rule.end_time }} >= {{ from }}
-      AND t.{{ rule.end_time }} < {{ to }}
+    WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- for stay in member.stays %} AND {{ stay.alias }}.id IS NULL{% endfor %}
+{%- for root in member.roots %} AND {{ root.alias }}.{{ rule.key }} IS NULL{% endfor %}
 {%- for condition in member.conditions %}
       AND {{ condition }}
 {%- endfor %}
-{%- for stay in member.stays %}
-      AND {{ stay.alias }}.id IS NULL
-{%- endfor %}
 {%- for condition in member.spares %}
       AND {{ condition }}
-{%- endfor %}
-{%- for root in member.roots %}
-      AND {{ root.alias }}.{{ rule.key }} IS NULL
 {%- endfor %}
 {%- endmacro rows_of_window %}
 
@@ -716,16 +503,6 @@ CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p
 {%- endif %}
 {%- endfor %}
 {%- endmacro make_collects %}
-
-{#- The work tables of one batch of a rule by a time of its own. -#}
-{% macro work_of_timed(control, rule) -%}
-{{ control }}.work_due, {{ control }}.work_root, {{ control }}.work_locked, {{ control }}.work_tied, {{ control }}.work_target, {{ control }}.work_skip,
-        {{ control }}.work_keep{% if rule.timed.by_family %}, {{ control }}.work_cursor, {{ control }}.work_next{% endif %}
-{%- for twin in rule.timed.twins %}, {{ control }}.{{ twin }}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.referrers %}, {{ control }}.{{ member.named }}{% endif %}{% endfor %}
-{%- for member in rule.timed.members %}{% if member.adopt and member.adopt.named %}, {{ control }}.{{ member.adopt.named }}{% endif %}{% endfor %}
-{%- for list in rule.timed.held %}, {{ control }}.{{ list.name }}{% endfor %}
-{%- endmacro work_of_timed %}
 
 {% macro names_of_collects(control, rule) -%}
 {%- for collect in rule.collects -%}
@@ -1197,50 +974,6 @@ BEGIN
     DECLARE v_least datetime(6);
     DECLARE v_most  datetime(6);
     SET o_list = '', o_soon = NULL, v_least = NULL;
-{%- if rule.timed %}
-    CALL {{ control }}.{{ rule.name }}_cutoff(p_now, NULL, v_least);
-    CALL {{ control }}.{{ rule.name }}_cutoff(p_then, NULL, v_most);
-    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
-    INTO o_soon
-    FROM (
-        SELECT t.{{ rule.end_time }}
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} >= v_least
-          AND t.{{ rule.end_time }} < v_most
-{%- if rule.timed.root_column %}
-          AND {{ rule.timed.is_root }}
-{%- endif %}
-{%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
-{%- endfor %}
-        LIMIT p_limit
-    ) AS s;
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT({{ self::part() }} ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
-        FROM (
-            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM (
-                SELECT t.{{ rule.end_time }} AS due
-                FROM {{ rule.table }} AS t
-                WHERE t.{{ rule.end_time }} < v_least
-{%- if rule.timed.root_column %}
-                  AND {{ rule.timed.is_root }}
-{%- endif %}
-{%- for condition in rule.timed.conditions_of_root %}
-                  AND {{ condition }}
-{%- endfor %}
-                ORDER BY t.{{ rule.end_time }}
-                LIMIT p_limit
-            ) AS o
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-{%- else %}
     CALL {{ control }}.{{ rule.name }}_open();
     CALL {{ control }}.{{ rule.name }}_work();
     CALL {{ control }}.{{ rule.name }}_scope(p_now, NULL, NULL);
@@ -1275,6 +1008,5 @@ BEGIN
         SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
     END IF;
     CALL {{ control }}.{{ rule.name }}_close();
-{%- endif %}
 END;
 {%- endmacro verbs %}

@@ -29,7 +29,7 @@ CALL windrow_camunda7.register_rule(1, '{
     {"of": "batches", "root": "ACT_HI_BATCH", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_INCIDENT", "ACT_HI_JOB_LOG", "ACT_GE_BYTEARRAY", "ACT_HI_BATCH"], "offset": 0},
     {"of": "decisions", "root": "ACT_HI_DECINST", "key": ["ID_ text"], "first_key": "", "tables": ["ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_GE_BYTEARRAY", "ACT_HI_DECINST"], "offset": 0}
   ],
-  "batch_setting": "batch_families"
+  "first_key": "", "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7.register_rule(2, '{
   "rule": "task_metrics", "strategy": "age", "root": "ACT_RU_TASK_METER_LOG", "key": ["ID_ text"],

@@ -8,560 +8,239 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_camunda7;
 
--- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs
--- as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once (error 1137).
-
--- history_open: the work tables that live as long as a run, or a preview.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_open;
+-- history_types: the type of keys, for the work tables of the kernel.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_open()
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: what a preview skipped, what killed runs left. [body 08a19ce735fd]'
+COMMENT 'Makes work_type, whose id has the type and the collation of ACT_HI_PROCINST.ID_. [body d853fc7cac0e]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_skipped, windrow_camunda7.work_mend, windrow_camunda7.work_torn;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_skipped (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
-    -- What killed runs left half done, and the families that killed purges named.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_mend (
-        PRIMARY KEY (run_id)
-    ) ENGINE = InnoDB AS
-    SELECT u.run_id FROM windrow_camunda7.unfinished AS u WHERE u.rule = 'history';
-    CREATE TEMPORARY TABLE windrow_camunda7.work_torn (
-        run_id bigint NOT NULL DEFAULT 0,
-        KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    INSERT INTO windrow_camunda7.work_torn (run_id, id)
-    SELECT u.run_id, l.id
-    FROM windrow_camunda7.unfinished AS u
-    JOIN JSON_TABLE(u.links, '$[*]' COLUMNS (id varchar(255) PATH '$')) AS l
-    WHERE u.rule = 'history';
+    CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
+    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS t LIMIT 0;
 END$$
 DELIMITER ;
 
--- history_work: the work tables of one batch, empty.
+-- history_work: the work tables of a batch that only this rule has.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_work;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work()
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean)
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_PROCINST.ID_. [body 299091d7a51d]'
+COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 9d7e13983f01]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7.work_due, windrow_camunda7.work_root, windrow_camunda7.work_locked, windrow_camunda7.work_tied, windrow_camunda7.work_target, windrow_camunda7.work_skip,
-        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15, windrow_camunda7.work_held_1, windrow_camunda7.work_held_2, windrow_camunda7.work_held_3, windrow_camunda7.work_held_4;
-    -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always
-    -- better than to read the table from end to end, and nothing but these rows is locked.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_due (
-        position integer NOT NULL,
-        due datetime(6) NOT NULL,
-        PRIMARY KEY (position, due)
-    ) ENGINE = InnoDB;
-    -- The next roots, and behind which one they begin.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_cursor (
-        only_row integer NOT NULL DEFAULT 1,
-        due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (only_row)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_next (
-        due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (id),
-        KEY (due, id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    -- The rows of ACT_HI_PROCINST in the batch, with their family and what speaks against it.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_root (
-        fault integer NOT NULL DEFAULT 9,
-        PRIMARY KEY (id),
-        KEY (family)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id, i.`ID_` AS family FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    -- Those that another session holds.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_locked (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id, i.`ID_` AS family FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    -- Families with a row that something refers to; the families that go.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_tied (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_target (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    -- The families that stay, once for every column of a table that names one.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_keep (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT i.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_keep_2 (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT k.id FROM windrow_camunda7.work_keep AS k;
-    -- The rows of ACT_GE_BYTEARRAY that something refers to.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_named_15 (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
-    -- The rows of ACT_GE_BYTEARRAY that rows without a root name, each with the family of these.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_adopted_15 (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id, i.`ID_` AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
-    -- What stays with rows that are held and of no family: ACT_HI_INCIDENT.JOB_DEF_ID_, ACT_HI_JOB_LOG.JOB_DEF_ID_.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_held_1 (
-        UNIQUE KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`JOB_DEF_ID_` AS id FROM `camunda7`.`ACT_HI_INCIDENT` AS t LIMIT 0;
-    -- What stays with rows that are held and of no family: ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_held_2 (
-        UNIQUE KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`DEC_INST_ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
-    -- What stays with rows that are held and of no family: ACT_GE_BYTEARRAY.ID_.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_held_3 (
-        UNIQUE KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
-    -- What stays with rows that are held and of no family: ACT_HI_BATCH.ID_.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_held_4 (
-        UNIQUE KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
-    -- What stays, and why.
-    CREATE TEMPORARY TABLE windrow_camunda7.work_skip (
-        position bigint NOT NULL AUTO_INCREMENT,
-        skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        PRIMARY KEY (position)
-    ) ENGINE = InnoDB;
+    work: BEGIN
+        DROP TEMPORARY TABLE IF EXISTS work_keep_2;
+        DROP TEMPORARY TABLE IF EXISTS work_named_15;
+        DROP TEMPORARY TABLE IF EXISTS work_adopted_15;
+        DROP TEMPORARY TABLE IF EXISTS work_other_1;
+        DROP TEMPORARY TABLE IF EXISTS work_other_2;
+        DROP TEMPORARY TABLE IF EXISTS work_held_1;
+        DROP TEMPORARY TABLE IF EXISTS work_held_2;
+        DROP TEMPORARY TABLE IF EXISTS work_held_3;
+        DROP TEMPORARY TABLE IF EXISTS work_held_4;
+        IF NOT p_make THEN
+            LEAVE work;
+        END IF;
+        -- The families that stay, once for every column of a table that names one.
+        CREATE TEMPORARY TABLE work_keep_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- The rows of ACT_GE_BYTEARRAY that something refers to.
+        CREATE TEMPORARY TABLE work_named_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
+        -- The rows of ACT_GE_BYTEARRAY that rows without a root name, each with the family of these.
+        CREATE TEMPORARY TABLE work_adopted_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id, k.id AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, work_type AS k LIMIT 0;
+        -- The families of rows of ACT_HI_BATCH that are held.
+        CREATE TEMPORARY TABLE work_other_1 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
+        -- The families of rows of ACT_HI_DECINST that are held.
+        CREATE TEMPORARY TABLE work_other_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
+        -- What stays with rows that are held and of no family: ACT_HI_INCIDENT.JOB_DEF_ID_, ACT_HI_JOB_LOG.JOB_DEF_ID_.
+        CREATE TEMPORARY TABLE work_held_1 (UNIQUE KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`JOB_DEF_ID_` AS id FROM `camunda7`.`ACT_HI_INCIDENT` AS t LIMIT 0;
+        -- What stays with rows that are held and of no family: ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_.
+        CREATE TEMPORARY TABLE work_held_2 (UNIQUE KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`DEC_INST_ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
+        -- What stays with rows that are held and of no family: ACT_GE_BYTEARRAY.ID_.
+        CREATE TEMPORARY TABLE work_held_3 (UNIQUE KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
+        -- What stays with rows that are held and of no family: ACT_HI_BATCH.ID_.
+        CREATE TEMPORARY TABLE work_held_4 (UNIQUE KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
+    END work;
 END$$
 DELIMITER ;
 
--- history_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body c58d0fb3e793]'
-BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        windrow_camunda7.work_skipped, windrow_camunda7.work_mend, windrow_camunda7.work_torn,
-        windrow_camunda7.work_due, windrow_camunda7.work_root, windrow_camunda7.work_locked, windrow_camunda7.work_tied, windrow_camunda7.work_target, windrow_camunda7.work_skip,
-        windrow_camunda7.work_keep, windrow_camunda7.work_cursor, windrow_camunda7.work_next, windrow_camunda7.work_keep_2, windrow_camunda7.work_named_15, windrow_camunda7.work_adopted_15, windrow_camunda7.work_held_1, windrow_camunda7.work_held_2, windrow_camunda7.work_held_3, windrow_camunda7.work_held_4;
-END$$
-DELIMITER ;
-
--- history_cutoff: what is due: rows whose stored REMOVAL_TIME_ lies before this instant.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_cutoff;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_cutoff(IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
-SQL SECURITY DEFINER
-COMMENT 'Rows with a REMOVAL_TIME_ before this are due, in the zone of the application (UTC): the safety lag of 3600 seconds before p_as_of. The stored time holds the retention already. [body f5acb6e47985]'
-BEGIN
-    SET o_cutoff = p_as_of - INTERVAL 3600 SECOND;
-END$$
-DELIMITER ;
-
--- history_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive).
--- No table has more than p_rows rows in it, the root table no more than p_families, unless they have the same time.
+-- history_window: where the row is that has so many before it, in whichever table it comes first. Nothing is SET to a query: MySQL
+-- would lock what it reads.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_window;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_window(
-    IN  p_from     datetime(6),
-    IN  p_cutoff   datetime(6),
-    IN  p_rows     bigint,
-    IN  p_families bigint,
-    OUT o_from     datetime(6),
-    OUT o_to       datetime(6)
-)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The next window of REMOVAL_TIME_ from p_from on, with p_rows rows of any table at most; NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only. [body 88059461ee59]'
+COMMENT 'The REMOVAL_TIME_ of the first row that has p_rows of its table before it, or p_families of ACT_HI_PROCINST, from p_from on; o_to stays where there is none. Reads only. [body 27f22e63fe11]'
 BEGIN
-    DECLARE v_roots bigint DEFAULT LEAST(p_rows, p_families);
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_ACTINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_TASKINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_VARINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DETAIL` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_INCIDENT` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_OP_LOG` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_COMMENT` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DEC_IN` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_families, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+END$$
+DELIMITER ;
 
-    -- What lies before p_from is not looked at again: an index keeps the entries of deleted rows for a while.
-    -- Nothing is SET to a query: MySQL would lock the rows that it reads.
-    SET o_to = p_cutoff;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_ACTINST` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_TASKINST` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_VARINST` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_DETAIL` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_INCIDENT` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_COMMENT` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_DEC_IN` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_DECINST` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
+-- history_rows: rows of ACT_HI_PROCINST, for timed_rows().
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body 9037eeb94f27]'
+BEGIN
+    CASE p_what
+    WHEN 'named' THEN
+        INSERT INTO work_row (id, due)
+        SELECT t.`ID_`, t.`REMOVAL_TIME_`
+        FROM work_target AS c
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
+        WHERE COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
+    WHEN 'undated' THEN
+        INSERT IGNORE INTO work_row (id)
+        SELECT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+        FROM `camunda7`.`ACT_HI_PROCINST` AS r
+        WHERE r.`REMOVAL_TIME_` IS NULL
+          AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          AND r.`END_TIME_` IS NOT NULL;
+    WHEN 'families' THEN
+        INSERT IGNORE INTO work_row (id)
+        SELECT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+        FROM `camunda7`.`ACT_HI_PROCINST` AS r
+        WHERE r.`REMOVAL_TIME_` >= p_from
+          AND r.`REMOVAL_TIME_` < p_to
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
+    WHEN 'roots' THEN
+        INSERT INTO work_row (id, due)
+        SELECT t.`ID_`, t.`REMOVAL_TIME_`
         FROM `camunda7`.`ACT_HI_PROCINST` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
+          AND t.`REMOVAL_TIME_` < p_to
+          AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
         ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to)
-    INTO o_to
-    FROM (
-        SELECT t.`REMOVAL_TIME_` AS due
-        FROM `camunda7`.`ACT_HI_BATCH` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from
-          AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_`
-        LIMIT 1
-    ) AS x;
-    IF o_to < p_cutoff THEN
-        SET o_from = o_to;
+        LIMIT p_limit;
     ELSE
-        SET o_from = NULL;
-    END IF;
+        INSERT INTO work_row (id, due)
+        SELECT t.`ID_`, t.`REMOVAL_TIME_`
+        FROM `camunda7`.`ACT_HI_PROCINST` AS t
+        LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+        LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
+          AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
+        ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
+        LIMIT p_limit;
+    END CASE;
+END$$
+DELIMITER ;
 
-    -- The window ends before the row that would be one too many, whichever table has it first.
-    IF o_from IS NOT NULL AND p_rows > 0 THEN
-        SET o_to = p_cutoff;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_ACTINST` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_TASKINST` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_VARINST` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_DETAIL` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_INCIDENT` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_COMMENT` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_DEC_IN` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_DECINST` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_PROCINST` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT v_roots, 1
-        ) AS x;
-        SELECT COALESCE(MIN(x.due), o_to)
-        INTO o_to
-        FROM (
-            SELECT t.`REMOVAL_TIME_` AS due
-            FROM `camunda7`.`ACT_HI_BATCH` AS t
-            WHERE t.`REMOVAL_TIME_` >= o_from
-              AND t.`REMOVAL_TIME_` < o_to
-            ORDER BY t.`REMOVAL_TIME_`
-            LIMIT p_rows, 1
-        ) AS x;
-    END IF;
-    -- Rows with one and the same time go together, however many they are.
-    IF o_to <= o_from THEN
-        SET o_to = o_from + INTERVAL 1 MICROSECOND;
-    END IF;
+-- history_count: how many roots a window has.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
+SQL SECURITY DEFINER
+COMMENT 'The roots among the rows of ACT_HI_PROCINST in a window, counted up to p_limit. Reads only. [body 8e9140f267cf]'
+BEGIN
+    SELECT COUNT(*)
+    INTO o_rows
+    FROM (
+        SELECT t.`REMOVAL_TIME_`
+        FROM `camunda7`.`ACT_HI_PROCINST` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from
+          AND t.`REMOVAL_TIME_` < p_to
+          AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
+        LIMIT p_limit
+    ) AS x;
 END$$
 DELIMITER ;
 
@@ -569,21 +248,16 @@ DELIMITER ;
 -- A family is the rows that name the same root in ACT_HI_PROCINST.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(
-    IN p_from  datetime(6),
-    IN p_to    datetime(6),
-    IN p_as_of datetime(6),
-    IN p_lock  boolean
-)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body b6e02c8b26ad]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body abea2b53d5df]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
     -- Whoever changes a whole family changes its rows in ACT_HI_PROCINST too: he waits for this batch, or it leaves the
     -- family to him.
     IF p_lock THEN
-        INSERT INTO windrow_camunda7.work_root (id, family, fault)
+        INSERT INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
@@ -592,19 +266,18 @@ BEGIN
           AND r.`REMOVAL_TIME_` < p_to
           AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
         FOR UPDATE SKIP LOCKED;
-        INSERT INTO windrow_camunda7.work_locked (id, family)
+        INSERT INTO work_locked (id, family)
         SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
-        LEFT JOIN windrow_camunda7.work_root AS w ON w.id = r.`ID_`
+        LEFT JOIN work_root AS w ON w.id = r.`ID_`
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
           AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
           AND w.id IS NULL;
-        INSERT INTO windrow_camunda7.work_root (id, family, fault)
-        SELECT l.id, l.family, 5
-        FROM windrow_camunda7.work_locked AS l;
+        INSERT INTO work_root (id, family, fault)
+        SELECT l.id, l.family, 5 FROM work_locked AS l;
     ELSE
-        INSERT INTO windrow_camunda7.work_root (id, family, fault)
+        INSERT INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
@@ -614,899 +287,465 @@ BEGIN
           AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     END IF;
 
-    INSERT IGNORE INTO windrow_camunda7.work_keep (id)
-    SELECT h.`key`
-    FROM windrow_camunda7.hold AS h
-    WHERE h.rule = 'history'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    -- What belongs to no family is held by itself, and with it what is its.
-    IF EXISTS (SELECT 1 FROM windrow_camunda7.work_keep) THEN
-        -- ACT_HI_INCIDENT.JOB_DEF_ID_, ACT_HI_JOB_LOG.JOB_DEF_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_held_1 (id)
-        SELECT o.`SEED_JOB_DEF_ID_`
-        FROM (
-            SELECT r.`ID_` AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
-        WHERE o.`SEED_JOB_DEF_ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_1 (id)
-        SELECT o.`MONITOR_JOB_DEF_ID_`
-        FROM (
-            SELECT r.`ID_` AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
-        WHERE o.`MONITOR_JOB_DEF_ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_1 (id)
-        SELECT o.`BATCH_JOB_DEF_ID_`
-        FROM (
-            SELECT r.`ID_` AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
-        WHERE o.`BATCH_JOB_DEF_ID_` IS NOT NULL;
-        -- ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_
-        INSERT IGNORE INTO windrow_camunda7.work_held_2 (id)
-        SELECT w.id
-        FROM (
-            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
-            WHERE r.`PROC_INST_ID_` IS NULL
-              AND r.`CASE_INST_ID_` IS NULL
-              AND r.`ROOT_PROC_INST_ID_` IS NULL
-        ) AS w
-        WHERE w.id IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_2 (id)
-        SELECT m.`ID_`
-        FROM (
-            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
-            WHERE r.`PROC_INST_ID_` IS NULL
-              AND r.`CASE_INST_ID_` IS NULL
-              AND r.`ROOT_PROC_INST_ID_` IS NULL
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
-        WHERE m.`ID_` IS NOT NULL;
-        -- ACT_GE_BYTEARRAY.ID_
-        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
-        SELECT t.`ID_`
-        FROM (
-            SELECT r.`ID_` AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        WHERE t.`ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
-        SELECT t.`ID_`
-        FROM (
-            SELECT r.`ID_` AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        WHERE t.`ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
-        SELECT t.`ID_`
-        FROM (
-            SELECT r.`ID_` AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        WHERE t.`ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
-        SELECT t.`ID_`
-        FROM (
-            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
-            WHERE r.`PROC_INST_ID_` IS NULL
-              AND r.`CASE_INST_ID_` IS NULL
-              AND r.`ROOT_PROC_INST_ID_` IS NULL
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        WHERE t.`ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
-        SELECT t.`ID_`
-        FROM (
-            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
-            WHERE r.`PROC_INST_ID_` IS NULL
-              AND r.`CASE_INST_ID_` IS NULL
-              AND r.`ROOT_PROC_INST_ID_` IS NULL
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        WHERE t.`ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
-        SELECT t.`ID_`
-        FROM (
-            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
-            WHERE r.`PROC_INST_ID_` IS NULL
-              AND r.`CASE_INST_ID_` IS NULL
-              AND r.`ROOT_PROC_INST_ID_` IS NULL
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        WHERE t.`ID_` IS NOT NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_held_3 (id)
-        SELECT t.`ID_`
-        FROM (
-            SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`) AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
-            WHERE r.`PROC_INST_ID_` IS NULL
-              AND r.`CASE_INST_ID_` IS NULL
-              AND r.`ROOT_PROC_INST_ID_` IS NULL
-        ) AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = m.`ID_`
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
-        WHERE t.`ID_` IS NOT NULL;
-        -- ACT_HI_BATCH.ID_
-        INSERT IGNORE INTO windrow_camunda7.work_held_4 (id)
-        SELECT w.id
-        FROM (
-            SELECT r.`ID_` AS id
-            FROM windrow_camunda7.work_keep AS k
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id
-        ) AS w
-        WHERE w.id IS NOT NULL;
-    END IF;
+    CALL timed_held('history');
+    INSERT IGNORE INTO work_other_1 (id)
+    SELECT r.`ID_`
+    FROM work_keep AS k
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = k.id;
+    INSERT IGNORE INTO work_other_2 (id)
+    SELECT COALESCE(r.`ROOT_DEC_INST_ID_`, r.`ID_`)
+    FROM work_keep AS k
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = k.id
+    WHERE r.`PROC_INST_ID_` IS NULL
+      AND r.`CASE_INST_ID_` IS NULL
+      AND r.`ROOT_PROC_INST_ID_` IS NULL;
+    -- What belongs to no family is held by itself, and with it what is its: ACT_HI_INCIDENT.JOB_DEF_ID_, ACT_HI_JOB_LOG.JOB_DEF_ID_.
+    INSERT IGNORE INTO work_held_1 (id)
+    SELECT o.`SEED_JOB_DEF_ID_` FROM work_other_1 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    WHERE o.`SEED_JOB_DEF_ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_1 (id)
+    SELECT o.`MONITOR_JOB_DEF_ID_` FROM work_other_1 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    WHERE o.`MONITOR_JOB_DEF_ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_1 (id)
+    SELECT o.`BATCH_JOB_DEF_ID_` FROM work_other_1 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    WHERE o.`BATCH_JOB_DEF_ID_` IS NOT NULL;
+    -- What belongs to no family is held by itself, and with it what is its: ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_.
+    INSERT IGNORE INTO work_held_2 (id)
+    SELECT w.id FROM work_other_2 AS w
+    WHERE w.id IS NOT NULL;
+    INSERT IGNORE INTO work_held_2 (id)
+    SELECT m.`ID_` FROM work_other_2 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+    WHERE m.`ID_` IS NOT NULL;
+    -- What belongs to no family is held by itself, and with it what is its: ACT_GE_BYTEARRAY.ID_.
+    INSERT IGNORE INTO work_held_3 (id)
+    SELECT t.`ID_` FROM work_other_1 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`SEED_JOB_DEF_ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    WHERE t.`ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_3 (id)
+    SELECT t.`ID_` FROM work_other_1 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    WHERE t.`ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_3 (id)
+    SELECT t.`ID_` FROM work_other_1 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_DEF_ID_` = o.`BATCH_JOB_DEF_ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    WHERE t.`ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_3 (id)
+    SELECT t.`ID_` FROM work_other_2 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    WHERE t.`ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_3 (id)
+    SELECT t.`ID_` FROM work_other_2 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    WHERE t.`ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_3 (id)
+    SELECT t.`ID_` FROM work_other_2 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = m.`ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    WHERE t.`ID_` IS NOT NULL;
+    INSERT IGNORE INTO work_held_3 (id)
+    SELECT t.`ID_` FROM work_other_2 AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS m ON m.`ROOT_DEC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = m.`ID_`
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+    WHERE t.`ID_` IS NOT NULL;
+    -- What belongs to no family is held by itself, and with it what is its: ACT_HI_BATCH.ID_.
+    INSERT IGNORE INTO work_held_4 (id)
+    SELECT w.id FROM work_other_1 AS w
+    WHERE w.id IS NOT NULL;
     -- A hold on any member keeps the whole family.
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    INSERT IGNORE INTO work_tied (id)
     SELECT r.`ROOT_PROC_INST_ID_`
-    FROM windrow_camunda7.work_keep AS h
+    FROM work_keep AS h
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = h.id
     WHERE r.`ROOT_PROC_INST_ID_` IS NOT NULL;
-    INSERT IGNORE INTO windrow_camunda7.work_keep (id)
-    SELECT h.id FROM windrow_camunda7.work_tied AS h;
-    DELETE FROM windrow_camunda7.work_tied;
-    UPDATE windrow_camunda7.work_keep AS h
-    STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id
-    SET w.fault = 1;
-    UPDATE windrow_camunda7.work_keep AS h
-    STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.family = h.id
-    SET w.fault = 1;
-
+    INSERT IGNORE INTO work_keep (id)
+    SELECT h.id FROM work_tied AS h;
+    DELETE FROM work_tied;
     -- ACT_GE_BYTEARRAY: what is referred to stays, and its family with it.
-    INSERT IGNORE INTO windrow_camunda7.work_named_15 (id)
+    INSERT IGNORE INTO work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
-    INSERT IGNORE INTO windrow_camunda7.work_named_15 (id)
+    INSERT IGNORE INTO work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
-    INSERT IGNORE INTO windrow_camunda7.work_named_15 (id)
+    INSERT IGNORE INTO work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    INSERT IGNORE INTO work_tied (id)
     SELECT t.`ROOT_PROC_INST_ID_`
-    FROM windrow_camunda7.work_named_15 AS n
+    FROM work_named_15 AS n
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = n.id
     WHERE t.`ROOT_PROC_INST_ID_` IS NOT NULL;
-    UPDATE windrow_camunda7.work_tied AS h
-    STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.family = h.id
-    SET w.fault = LEAST(w.fault, 4);
-
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-    SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
-    FROM (
-        SELECT w.family, MIN(w.fault) AS fault
-        FROM windrow_camunda7.work_root AS w
-        WHERE w.fault < 9
-        GROUP BY w.family
-    ) AS f
-    ORDER BY f.family;
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    CALL timed_blame();
+    INSERT INTO work_skip (skip_key, reason)
     SELECT t.`ID_`, 'REFERENCED'
-    FROM windrow_camunda7.work_named_15 AS n
+    FROM work_named_15 AS n
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = n.id
     WHERE t.`ROOT_PROC_INST_ID_` IS NULL
     ORDER BY t.`ID_`;
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT r.`ID_`, 'HELD'
-    FROM windrow_camunda7.work_held_4 AS h
+    FROM work_held_4 AS h
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = h.id
     WHERE r.`REMOVAL_TIME_` >= p_from
       AND r.`REMOVAL_TIME_` < p_to
     ORDER BY r.`ID_`;
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT r.`ID_`, 'HELD'
-    FROM windrow_camunda7.work_held_2 AS h
+    FROM work_held_2 AS h
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = h.id
     WHERE r.`REMOVAL_TIME_` >= p_from
       AND r.`REMOVAL_TIME_` < p_to
     ORDER BY r.`ID_`;
-    INSERT IGNORE INTO windrow_camunda7.work_keep (id)
-    SELECT w.family FROM windrow_camunda7.work_root AS w WHERE w.fault < 9;
-    INSERT IGNORE INTO windrow_camunda7.work_keep (id)
-    SELECT h.id FROM windrow_camunda7.work_tied AS h;
-    INSERT INTO windrow_camunda7.work_keep_2 (id)
-    SELECT k.id FROM windrow_camunda7.work_keep AS k;
+    INSERT INTO work_keep_2 (id)
+    SELECT k.id FROM work_keep AS k;
 END$$
 DELIMITER ;
 
--- history_batch: one batch: the rows of a window that history_keep does not keep, of all tables and of no family whose root is there, in the caller's transaction.
+-- history_find: the instants of the rows of a window that go, which are of no family whose root is there.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_find;
+DELIMITER $$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6), IN p_to datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how many rows go. Reads only. [body 8af7ae478cf7]'
+BEGIN
+    INSERT INTO work_due (position, due, found)
+    SELECT 1, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ACTINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 2, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 3, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 4, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_VARINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 5, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DETAIL` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 6, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_INCIDENT` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 7, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 8, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 9, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_OP_LOG` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 10, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_COMMENT` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 11, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 12, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DEC_IN` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 13, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 14, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DECINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 15, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 16, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found, roots)
+    SELECT 17, t.`REMOVAL_TIME_`, COUNT(*), SUM(COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 18, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_BATCH` AS t
+    LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL
+    GROUP BY t.`REMOVAL_TIME_`;
+END$$
+DELIMITER ;
+
+-- history_batch: one batch: the rows of a window that go, of all tables, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(
-    IN  p_run      bigint,
-    IN  p_from     datetime(6),
-    IN  p_to       datetime(6),
-    OUT o_families bigint,
-    OUT o_rows     longtext
-)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what history_keep has locked and does not keep of the window from p_from to p_to: ACT_HI_ACTINST, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. history_step calls it, and rolls back for a dry run. [body 6cd1ba070a9b]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does not keep, and counts them in work_count; timed_step() calls it. [body b9c95dc8efa4]'
 BEGIN
-    DECLARE v_rows bigint;
-    -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
-    INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
-    VALUES (p_run, 'history', '[]');
-    SET o_rows = '';
-
     -- ACT_HI_ACTINST: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 1, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_ACTINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 1
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, v_rows);
-
+    WHERE w.position = 1 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(1, ROW_COUNT());
     -- ACT_HI_IDENTITYLINK: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 2, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 2
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 2 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(2, ROW_COUNT());
     -- ACT_HI_TASKINST: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 3, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_TASKINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 3
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 3 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(3, ROW_COUNT());
     -- ACT_HI_VARINST: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 4, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_VARINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 4
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 4 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(4, ROW_COUNT());
     -- ACT_HI_DETAIL: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 5, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DETAIL` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 5
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 5 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(5, ROW_COUNT());
     -- ACT_HI_INCIDENT: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 6, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 6
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 6 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(6, ROW_COUNT());
     -- ACT_HI_EXT_TASK_LOG: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 7, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 7
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 7 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(7, ROW_COUNT());
     -- ACT_HI_JOB_LOG: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 8, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 8
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 8 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(8, ROW_COUNT());
     -- ACT_HI_OP_LOG: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 9, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 9
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 9 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(9, ROW_COUNT());
     -- ACT_HI_COMMENT: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 10, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_COMMENT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 10
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 10 AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(10, ROW_COUNT());
     -- ACT_HI_ATTACHMENT: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 11, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 11
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_IN: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 12, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DEC_IN` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 12
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_OUT: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 13, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 13
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DECINST: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 14, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_DECINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+    WHERE w.position = 11 AND k1.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    CALL timed_gone(11, ROW_COUNT());
+    -- ACT_HI_DEC_IN: rows of no family.
+    DELETE t FROM work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 12 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(12, ROW_COUNT());
+    -- ACT_HI_DEC_OUT: rows of no family.
+    DELETE t FROM work_due AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`REMOVAL_TIME_` = w.due
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE w.position = 13 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(13, ROW_COUNT());
+    -- ACT_HI_DECINST: rows of no family.
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 14
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 14 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    CALL timed_gone(14, ROW_COUNT());
     -- ACT_GE_BYTEARRAY: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 15, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_named_15 AS n ON n.id = t.`ID_`
-    LEFT JOIN windrow_camunda7.work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 15
-      AND k1.id IS NULL
-      AND n.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 15 AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
+    CALL timed_gone(15, ROW_COUNT());
     -- ACT_RU_AUTHORIZATION: rows of no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 16, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 16
-      AND k1.id IS NULL
-      AND f1.`ID_` IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    WHERE w.position = 16 AND k1.id IS NULL AND f1.`ID_` IS NULL;
+    CALL timed_gone(16, ROW_COUNT());
     -- ACT_HI_PROCINST: remains of families without a root.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 17, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_PROCINST` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 17
-      AND k1.id IS NULL
-      AND k2.id IS NULL
-      AND f1.`ID_` IS NULL
+    WHERE w.position = 17 AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
       AND NOT COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
-    SET v_rows = ROW_COUNT();
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    CALL timed_gone(17, ROW_COUNT());
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 17
-      AND k1.id IS NULL
-      AND k2.id IS NULL
-      AND f1.`ID_` IS NULL
+    WHERE w.position = 17 AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
       AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
     SET o_families = ROW_COUNT();
-    SET v_rows = v_rows + o_families;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
+    CALL timed_gone(17, o_families);
     -- ACT_HI_BATCH: its rows belong to no family.
-    INSERT INTO windrow_camunda7.work_due (position, due)
-    SELECT DISTINCT 18, t.`REMOVAL_TIME_`
-    FROM `camunda7`.`ACT_HI_BATCH` AS t
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to;
-    DELETE t
-    FROM windrow_camunda7.work_due AS w
+    DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = w.due
-    LEFT JOIN windrow_camunda7.work_held_4 AS h1 ON h1.id = t.`ID_`
-    WHERE w.position = 18
-      AND h1.id IS NULL;
-    SET v_rows = ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-END$$
-DELIMITER ;
-
--- history_count: what a batch would delete of a window. Reads only.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_count(
-    IN  p_from     datetime(6),
-    IN  p_to       datetime(6),
-    IN  p_as_of    datetime(6),
-    OUT o_families bigint,
-    OUT o_rows     longtext
-)
-SQL SECURITY DEFINER
-COMMENT 'Rows of the window from p_from to p_to that may go, as a JSON list in the order of deletion, and its families. Reads only. [body 96e988e6e218]'
-BEGIN
-    DECLARE v_rows bigint;
-    CALL windrow_camunda7.history_keep(p_from, p_to, p_as_of, false);
-    SET o_rows = '';
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_ACTINST` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_TASKINST` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_VARINST` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_DETAIL` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_INCIDENT` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_COMMENT` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_DEC_IN` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_DECINST` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_held_2 AS h1 ON h1.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_named_15 AS n ON n.id = t.`ID_`
-    LEFT JOIN windrow_camunda7.work_held_3 AS h1 ON h1.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND n.id IS NULL
-      AND h1.id IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*), COUNT(CASE WHEN COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_` THEN 1 END)
-    INTO v_rows, o_families
-    FROM `camunda7`.`ACT_HI_PROCINST` AS t
-    LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND k1.id IS NULL
-      AND k2.id IS NULL
-      AND f1.`ID_` IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SELECT COUNT(*)
-    INTO v_rows
-    FROM `camunda7`.`ACT_HI_BATCH` AS t
-    LEFT JOIN windrow_camunda7.work_held_4 AS h1 ON h1.id = t.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from
-      AND t.`REMOVAL_TIME_` < p_to
-      AND h1.id IS NULL;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
+    LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
+    WHERE w.position = 18 AND h1.id IS NULL;
+    CALL timed_gone(18, ROW_COUNT());
 END$$
 DELIMITER ;
 
 -- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_next;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(
-    IN p_time   datetime(6),
-    IN p_key    varchar(255),
-    IN p_cutoff datetime(6),
-    IN p_limit  bigint
-)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(IN p_cutoff datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from p_time and p_key on. Reads only; history_judge decides. [body 55c99696f3f0]'
+COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge decides. [body a70e1b277e58]'
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
-    -- The work table has the type and the collation of the key.
-    INSERT INTO windrow_camunda7.work_cursor (only_row, due, id)
-    VALUES (1, p_time, p_key);
-    INSERT INTO windrow_camunda7.work_next (id, due)
+    INSERT INTO work_next (id, due)
     SELECT t.`ID_`, t.`REMOVAL_TIME_`
-    FROM windrow_camunda7.work_cursor AS c
+    FROM work_cursor AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t
     WHERE c.only_row = 1
       AND t.`REMOVAL_TIME_` < p_cutoff
@@ -1518,725 +757,481 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_judge: which of the families of work_next may go. A family is all rows that name the root, and goes when
--- the REMOVAL_TIME_ of the root has come, whatever that of its other rows is.
+-- history_judge: which of the families of work_next may go. A family is all rows that name the root, and goes when the
+-- REMOVAL_TIME_ of the root has come, whatever that of its other rows is.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(
-    IN  p_cutoff   datetime(6),
-    IN  p_as_of    datetime(6),
-    IN  p_lock     boolean,
-    OUT o_families bigint
-)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. [body 07ce2c25c0b4]'
+COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter. [body 4d26facb612c]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
-
+    DECLARE v_rows  bigint;
     -- Whoever changes a whole family changes its rows in ACT_HI_PROCINST too: he waits for this batch, or it leaves the
     -- family to him.
+    IF p_cutoff IS NULL THEN
+        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id FOR UPDATE;
+    END IF;
     IF p_lock THEN
-        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
+        INSERT IGNORE INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
-            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
-        FROM windrow_camunda7.work_next AS n
+            CASE
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+            END
+        FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id
         FOR UPDATE SKIP LOCKED;
-        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
-        SELECT
-            r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
-            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
-        FROM windrow_camunda7.work_next AS n
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
-        FOR UPDATE SKIP LOCKED;
-        INSERT IGNORE INTO windrow_camunda7.work_locked (id, family)
+        INSERT IGNORE INTO work_locked (id, family)
         SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
-        FROM windrow_camunda7.work_next AS n
+        FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id
-        LEFT JOIN windrow_camunda7.work_root AS w ON w.id = r.`ID_`
+        LEFT JOIN work_root AS w ON w.id = r.`ID_`
         WHERE w.id IS NULL;
-        INSERT IGNORE INTO windrow_camunda7.work_locked (id, family)
-        SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
-        FROM windrow_camunda7.work_next AS n
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
-        LEFT JOIN windrow_camunda7.work_root AS w ON w.id = r.`ID_`
-        WHERE w.id IS NULL;
-        INSERT INTO windrow_camunda7.work_root (id, family, fault)
-        SELECT l.id, l.family, 5
-        FROM windrow_camunda7.work_locked AS l;
     ELSE
-        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
+        INSERT IGNORE INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
-            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
-        FROM windrow_camunda7.work_next AS n
+            CASE
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+            END
+        FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id;
-        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
+    END IF;
+    IF p_cutoff IS NULL THEN
+        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id FOR UPDATE;
+    END IF;
+    IF p_lock THEN
+        INSERT IGNORE INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
-            CASE WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END END
-        FROM windrow_camunda7.work_next AS n
+            CASE
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+            END
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
+        FOR UPDATE SKIP LOCKED;
+        INSERT IGNORE INTO work_locked (id, family)
+        SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id
+        LEFT JOIN work_root AS w ON w.id = r.`ID_`
+        WHERE w.id IS NULL;
+    ELSE
+        INSERT IGNORE INTO work_root (id, family, fault)
+        SELECT
+            r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
+            CASE
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
+            END
+        FROM work_next AS n
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = n.id;
     END IF;
-
-    -- A hold on any member keeps the whole family.
-    INSERT IGNORE INTO windrow_camunda7.work_keep (id)
-    SELECT h.`key`
-    FROM windrow_camunda7.hold AS h
-    WHERE h.rule = 'history'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    UPDATE windrow_camunda7.work_keep AS h
-    STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id
-    SET w.fault = LEAST(w.fault, 1);
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
-    SELECT t.`ROOT_PROC_INST_ID_`
-    FROM windrow_camunda7.work_next AS n
+    INSERT IGNORE INTO work_root (id, family, fault)
+    SELECT l.id, l.family, 5 FROM work_locked AS l;
+    CALL timed_held('history');
+    INSERT IGNORE INTO work_tied (id)
+    SELECT n.id
+    FROM work_next AS n
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
     STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`;
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
-    SELECT t.`ROOT_PROC_INST_ID_`
-    FROM windrow_camunda7.work_next AS n
+    INSERT IGNORE INTO work_tied (id)
+    SELECT n.id
+    FROM work_next AS n
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
     STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`;
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
-    SELECT t.`ROOT_PROC_INST_ID_`
-    FROM windrow_camunda7.work_next AS n
+    INSERT IGNORE INTO work_tied (id)
+    SELECT n.id
+    FROM work_next AS n
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`;
     -- ACT_HI_VARINST.BYTEARRAY_ID_
-    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    INSERT IGNORE INTO work_adopted_15 (id, family)
     SELECT t.`ID_`, p.`ID_`
-    FROM windrow_camunda7.work_root AS m
+    FROM work_root AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     -- ACT_HI_DETAIL.BYTEARRAY_ID_
-    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    INSERT IGNORE INTO work_adopted_15 (id, family)
     SELECT t.`ID_`, p.`ID_`
-    FROM windrow_camunda7.work_root AS m
+    FROM work_root AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
-    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    INSERT IGNORE INTO work_adopted_15 (id, family)
     SELECT t.`ID_`, p.`ID_`
-    FROM windrow_camunda7.work_root AS m
+    FROM work_root AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
-    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    INSERT IGNORE INTO work_adopted_15 (id, family)
     SELECT t.`ID_`, p.`ID_`
-    FROM windrow_camunda7.work_root AS m
+    FROM work_root AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     -- ACT_HI_ATTACHMENT.CONTENT_ID_
-    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    INSERT IGNORE INTO work_adopted_15 (id, family)
     SELECT t.`ID_`, p.`ID_`
-    FROM windrow_camunda7.work_root AS m
+    FROM work_root AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     -- ACT_HI_DEC_IN.BYTEARRAY_ID_
-    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    INSERT IGNORE INTO work_adopted_15 (id, family)
     SELECT t.`ID_`, p.`ID_`
-    FROM windrow_camunda7.work_root AS m
+    FROM work_root AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     -- ACT_HI_DEC_OUT.BYTEARRAY_ID_
-    INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
+    INSERT IGNORE INTO work_adopted_15 (id, family)
     SELECT t.`ID_`, p.`ID_`
-    FROM windrow_camunda7.work_root AS m
+    FROM work_root AS m
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    INSERT IGNORE INTO work_tied (id)
     SELECT a.family
-    FROM windrow_camunda7.work_adopted_15 AS a
+    FROM work_adopted_15 AS a
     STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS x ON x.`BYTEARRAY_ID_` = a.id;
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    INSERT IGNORE INTO work_tied (id)
     SELECT a.family
-    FROM windrow_camunda7.work_adopted_15 AS a
+    FROM work_adopted_15 AS a
     STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS x ON x.`EXCEPTION_STACK_ID_` = a.id;
-    INSERT IGNORE INTO windrow_camunda7.work_tied (id)
+    INSERT IGNORE INTO work_tied (id)
     SELECT a.family
-    FROM windrow_camunda7.work_adopted_15 AS a
+    FROM work_adopted_15 AS a
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS x ON x.`ERROR_DETAILS_ID_` = a.id;
-    UPDATE windrow_camunda7.work_tied AS h
-    STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.family = h.id
-    SET w.fault = LEAST(w.fault, 4);
-
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-    SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
-    FROM (
-        SELECT w.family, MIN(w.fault) AS fault
-        FROM windrow_camunda7.work_root AS w
-        GROUP BY w.family
-    ) AS f
-    WHERE f.fault BETWEEN 1 AND 5
-    ORDER BY f.family;
-    INSERT INTO windrow_camunda7.work_target (id)
-    SELECT f.family
-    FROM (
-        SELECT w.family, MIN(w.fault) AS fault, MAX(w.id = w.family) AS with_root
-        FROM windrow_camunda7.work_root AS w
-        GROUP BY w.family
-    ) AS f
-    WHERE f.fault = 9
-      AND f.with_root;
-    SET o_families = ROW_COUNT();
+    CALL timed_blame();
+    CALL timed_targets();
 END$$
 DELIMITER ;
 
 -- history_families: one batch: the whole families in work_target, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(
-    IN  p_run  bigint,
-    OUT o_rows longtext
-)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families of work_next that history_judge has locked and lets go: ACT_HI_ACTINST, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_DETAIL, ACT_HI_INCIDENT, ACT_HI_EXT_TASK_LOG, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_COMMENT, ACT_HI_ATTACHMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_GE_BYTEARRAY, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST, ACT_HI_BATCH. history_step calls it, and rolls back for a dry run. [body b22266c0d553]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it. [body 2a7b1984bb0d]'
 BEGIN
-    DECLARE v_rows bigint;
-    -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finds the families by
-    -- their roots, which go last.
-    INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
-    VALUES (p_run, 'history', '[]');
-    SET o_rows = '';
-
-    -- ACT_HI_ACTINST: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_ACTINST
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(1, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(1, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- ACT_HI_IDENTITYLINK: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_IDENTITYLINK
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(2, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0 FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(2, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_TASKINST: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_TASKINST
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(3, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(3, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_VARINST: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_VARINST
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(4, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(4, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DETAIL: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_DETAIL
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(5, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(5, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_INCIDENT: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_INCIDENT
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(6, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(6, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_EXT_TASK_LOG: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_EXT_TASK_LOG
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(7, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(7, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_JOB_LOG: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_JOB_LOG
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(8, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(8, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_OP_LOG: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_OP_LOG
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(9, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(9, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_COMMENT: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_COMMENT
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(10, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(10, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_ATTACHMENT: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_ATTACHMENT
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(11, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(11, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_IN: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_DEC_IN
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(12, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(12, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_OUT: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_DEC_OUT
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(13, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(13, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DECINST: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_HI_DECINST
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(14, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        SET v_rows = v_rows + ROW_COUNT();
+        CALL timed_gone(14, ROW_COUNT());
     END IF;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_GE_BYTEARRAY: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    -- ACT_GE_BYTEARRAY
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
+    CALL timed_gone(15, ROW_COUNT());
     -- Those that name no root, but an instance.
-    DELETE t
-    FROM windrow_camunda7.work_adopted_15 AS a
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+    DELETE t FROM work_adopted_15 AS a
+    STRAIGHT_JOIN work_target AS c ON c.id = a.family
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
-    SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_RU_AUTHORIZATION: rows of the families, whatever their own REMOVAL_TIME_.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    CALL timed_gone(15, ROW_COUNT());
+    -- ACT_RU_AUTHORIZATION
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_PROCINST: the families themselves.
-    SET v_rows = 0;
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    CALL timed_gone(16, ROW_COUNT());
+    -- ACT_HI_PROCINST: the families themselves
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
-    DELETE t
-    FROM windrow_camunda7.work_target AS c
+    CALL timed_gone(17, ROW_COUNT());
+    DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id;
-    SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_BATCH: its rows belong to no family.
-    SET v_rows = 0;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
+    CALL timed_gone(17, ROW_COUNT());
 END$$
 DELIMITER ;
 
--- history_families_count: what a batch would delete of the families of work_next. Reads only.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_families_count;
+-- history_members: what a batch would delete of the families in work_target. Reads only.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_members;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families_count(
-    IN  p_cutoff   datetime(6),
-    IN  p_as_of    datetime(6),
-    OUT o_families bigint,
-    OUT o_rows     longtext
-)
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_members()
 SQL SECURITY DEFINER
-COMMENT 'Rows of those families of work_next that may go, as a JSON list in the order of deletion, and how many these are. Reads only. [body eb108237a0e7]'
+COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only. [body 5a24f40a004f]'
 BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL windrow_camunda7.history_judge(p_cutoff, p_as_of, false, o_families);
-    INSERT INTO windrow_camunda7.work_keep_2 (id)
-    SELECT c.id FROM windrow_camunda7.work_target AS c;
-    SET o_rows = '';
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_keep_2 (id)
+    SELECT c.id FROM work_target AS c;
+    INSERT INTO work_count (position, found)
+    SELECT 1, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 1, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 2, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 2, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 3, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 3, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 4, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 4, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 5, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 5, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 6, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 6, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 7, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 7, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 8, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 8, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 9, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 9, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 10, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 10, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 11, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 11, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 12, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 12, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 13, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 13, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 14, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_root AS m
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
+    INSERT INTO work_count (position, found)
+    SELECT 14, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 15, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_adopted_15 AS a
-    STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
+    INSERT INTO work_count (position, found)
+    SELECT 15, COUNT(*) FROM work_adopted_15 AS a
+    STRAIGHT_JOIN work_target AS c ON c.id = a.family
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 16, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 17, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7.work_target AS c
+    INSERT INTO work_count (position, found)
+    SELECT 17, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
-    LEFT JOIN windrow_camunda7.work_keep_2 AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_keep_2 AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     WHERE k1.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET v_rows = 0;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-END$$
-DELIMITER ;
-
--- history_undated: families that ended without a REMOVAL_TIME_; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_undated;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_undated()
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the families without a REMOVAL_TIME_, though they have ended. Reads only. [body 011c21241905]'
-BEGIN
-    CALL windrow_camunda7.history_work();
-    INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-    SELECT DISTINCT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AS family, 'UNDATED_MEMBER'
-    FROM `camunda7`.`ACT_HI_PROCINST` AS r
-    WHERE r.`REMOVAL_TIME_` IS NULL
-      AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-      AND r.`END_TIME_` IS NOT NULL
-    ORDER BY family;
 END$$
 DELIMITER ;
 
@@ -2245,1273 +1240,129 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_strays;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_strays()
 SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ef4b661d0425]'
+COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ea42fbb921f4]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_stray;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_stray (
-        table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
-        apart bigint NOT NULL,
-        undated bigint NOT NULL
-    ) ENGINE = InnoDB;
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_ACTINST',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_ACTINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_ACTINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_IDENTITYLINK',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_IDENTITYLINK', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_TASKINST',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_TASKINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_TASKINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_VARINST',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_VARINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_VARINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_DETAIL',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_DETAIL', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DETAIL` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_INCIDENT',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_INCIDENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_INCIDENT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_EXT_TASK_LOG',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_EXT_TASK_LOG', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_JOB_LOG',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_JOB_LOG', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_OP_LOG',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_OP_LOG', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_OP_LOG` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_COMMENT',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_COMMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_COMMENT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_ATTACHMENT',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_ATTACHMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_DEC_IN',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_DEC_IN', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DEC_IN` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_DEC_OUT',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_DEC_OUT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_DECINST',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_DECINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DECINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_GE_BYTEARRAY',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_GE_BYTEARRAY', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_RU_AUTHORIZATION',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_RU_AUTHORIZATION', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_PROCINST',
-        COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_PROCINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_PROCINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
-    INSERT INTO windrow_camunda7.work_stray (table_name, apart, undated)
-    SELECT
-        'ACT_HI_BATCH',
-        0,
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_BATCH', 0,
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_BATCH` AS t;
-END$$
-DELIMITER ;
-
--- history_step: one batch of a run with its progress in the ledger, in one transaction.
--- A batch that fails is rolled back and tried again, then halved down to one family, or the rows of one instant, which are recorded and
--- passed over.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_step;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_step(IN p_run bigint, OUT o_state varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it. [body 6c1b77350a19]'
-BEGIN
-    DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-    DECLARE v_retention bigint;
-    DECLARE v_take      bigint;
-    DECLARE v_cutoff    datetime(6);
-    DECLARE v_from      datetime(6);
-    DECLARE v_to        datetime(6);
-    DECLARE v_key       varchar(255);
-    DECLARE v_by_family boolean;
-    DECLARE v_rows      longtext;
-    SET o_state = NULL;
-
-    step: BEGIN
-        attempt: BEGIN
-            DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-                -- back: work tables.
-                GET STACKED DIAGNOSTICS v_number = NUMBER;
-                REPEAT
-                    GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                    SET v_number = v_number - 1;
-                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                    SET v_errno = 1317, v_sqlstate = '70100';
-                END IF;
-                -- A deadlock with another node of a cluster may show at COMMIT only.
-                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                    SET v_errno = 1213, v_sqlstate = '40001';
-                END IF;
-                ROLLBACK;
-            END;
-            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-            -- to its binary log even when it is rolled back, with all that it deleted.
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-            CALL windrow_camunda7.history_work();
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM windrow_camunda7.run AS r
-            CROSS JOIN windrow_camunda7.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM windrow_camunda7.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'history'
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL windrow_camunda7.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL windrow_camunda7.rule_paused('history', o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL windrow_camunda7.setting_of('history', 'batch_families', v_batch);
-            CALL windrow_camunda7.setting_of('history', 'retries', v_retries);
-            CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
-            END IF;
-            -- Families first. The cursor has a key as long as there are some.
-            SELECT p.cursor_time, p.cursor_key
-            INTO v_from, v_key
-            FROM windrow_camunda7.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            SET v_by_family = v_from IS NULL OR v_key IS NOT NULL;
-            IF NOT v_by_family THEN
-                CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
-            END IF;
-            -- Families, or rows of one table; 0: those of one instant.
-            SET v_take = LEAST(v_present, v_batch);
-            IF v_limit <= v_done THEN
-                SET o_state = 'run_families reached';
-                COMMIT;
-                LEAVE step;
-            END IF;
-
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-
-            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
-            -- look at everything again.
-            latch: BEGIN
-                DECLARE EXIT HANDLER FOR 1205
-                BEGIN
-                    SET o_state = 'again';
-                END;
-                CALL windrow_camunda7.take_tables();
-                SELECT l.only_row INTO v_own FROM windrow_camunda7.latch AS l LOCK IN SHARE MODE;
-            END latch;
-            IF o_state IS NOT NULL THEN
-                ROLLBACK;
-                LEAVE step;
-            END IF;
-            CALL windrow_camunda7.look_again(p_run, false, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_camunda7.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-
-            CALL windrow_camunda7.seconds(v_text, v_retention);
-            CALL windrow_camunda7.history_cutoff(v_as_of, v_retention, v_cutoff);
-            IF v_by_family THEN
-                CALL windrow_camunda7.history_next(COALESCE(v_from, '1000-01-01 00:00:00'), COALESCE(v_key, ''), v_cutoff, LEAST(v_take, v_limit - v_done));
-                -- COUNT(*) of a whole table would start threads on MySQL.
-                SELECT COUNT(n.id) INTO v_last FROM windrow_camunda7.work_next AS n;
-                IF v_last = 0 THEN
-                    -- Then what belongs to none.
-                    CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
-                    UPDATE windrow_camunda7.run_rule AS p
-                    SET p.batch_families = v_batch,
-                        p.halving = false,
-                        p.cursor_time = '1000-01-01 00:00:00',
-                        p.cursor_key = NULL,
-                        p.updated_at = UTC_TIMESTAMP(6)
-                    WHERE p.run_id = p_run
-                      AND p.rule = 'history';
-                    COMMIT;
-                    SET o_state = 'more';
-                    LEAVE step;
-                END IF;
-                SET v_from = NULL, v_take = v_last;
-                SELECT n.due, n.id INTO v_to, v_key FROM windrow_camunda7.work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
-                CALL windrow_camunda7.history_judge(v_cutoff, v_as_of, true, v_families);
-                IF v_dry_run THEN
-                    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                    -- not do in a cluster.
-                    COMMIT;
-                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                    START TRANSACTION;
-                END IF;
-                CALL windrow_camunda7.history_families(p_run, v_rows);
-                IF v_dry_run THEN
-                    ROLLBACK;
-                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                    START TRANSACTION;
-                END IF;
-                UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            ELSE
-                CALL windrow_camunda7.history_window(v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
-                IF v_from IS NULL THEN
-                    COMMIT;
-                    SET o_state = 'nothing left';
-                    LEAVE step;
-                END IF;
-                -- One instant cannot be halved.
-                SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-                CALL windrow_camunda7.history_keep(v_from, v_to, v_as_of, true);
-                IF v_dry_run THEN
-                    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-                    -- not do in a cluster.
-                    COMMIT;
-                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                    START TRANSACTION;
-                END IF;
-                CALL windrow_camunda7.history_batch(p_run, v_from, v_to, v_families, v_rows);
-                IF v_dry_run THEN
-                    ROLLBACK;
-                    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                    START TRANSACTION;
-                END IF;
-                UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-            END IF;
-            CALL windrow_camunda7.record_skips(p_run, 'history');
-            CALL windrow_camunda7.record_rows(p_run, 'history', v_rows);
-            UPDATE windrow_camunda7.run_rule AS p
-            SET p.families = p.families + v_families,
-                p.batches = p.batches + 1,
-                p.retries_in_row = 0,
-                p.batch_families = IF(v_halving AND v_last > 1, v_take DIV 2, LEAST(GREATEST(v_take * 2, 1), v_batch)),
-                p.halving = v_halving AND v_last > 1,
-                p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
-                p.cursor_key = v_key,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            CALL windrow_camunda7.look_again(p_run, true, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL windrow_camunda7.judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
-                LEAVE step;
-            END IF;
-            DELETE FROM windrow_camunda7.unfinished WHERE run_id = p_run AND rule = 'history';
-            COMMIT;
-            SET o_state = 'more';
-            LEAVE step;
-        END attempt;
-
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE windrow_camunda7.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE windrow_camunda7.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_take DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = 'history';
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-        VALUES (p_run, 'history', COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from))), v_errno, v_sqlstate, v_message);
-        CALL windrow_camunda7.history_work();
-        INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-        SELECT DISTINCT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AS family, IF(v_busy, 'LOCKED', 'FAILED')
-        FROM `camunda7`.`ACT_HI_PROCINST` AS r
-        WHERE r.`REMOVAL_TIME_` >= v_from
-          AND r.`REMOVAL_TIME_` < v_to
-          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-        ORDER BY family;
-        IF ROW_COUNT() = 0 THEN
-            -- One family, or rows of none.
-            INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-            VALUES (COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from))), IF(v_busy, 'LOCKED', 'FAILED'));
-        END IF;
-        CALL windrow_camunda7.record_skips(p_run, 'history');
-        UPDATE windrow_camunda7.run_rule AS p
-        SET p.batches = p.batches + 1,
-            p.retries_in_row = 0,
-            p.batch_families = LEAST(GREATEST(v_take * 2, 1), v_batch),
-            p.halving = false,
-            p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
-            p.cursor_key = v_key,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'history';
-        COMMIT;
-        SET o_state = 'more';
-    END step;
-END$$
-DELIMITER ;
-
--- history_finish: what is to be said of a rule when a run is through with it.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_finish;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_finish(IN p_run bigint, IN p_reason varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'Counts the families without a REMOVAL_TIME_ where the rule looked at all that is due. [body c2207b982efd]'
-BEGIN
-    DECLARE v_dry_run boolean;
-    SELECT r.dry_run INTO v_dry_run FROM windrow_camunda7.run AS r WHERE r.run_id = p_run;
-    IF p_reason = 'nothing left' THEN
-        CALL windrow_camunda7.history_undated();
-        CALL windrow_camunda7.record_skips(p_run, 'history');
-        -- The windows that killed runs left half done were gone through once more; a family that a purge named is finished
-        -- when its root is gone.
-        IF NOT v_dry_run THEN
-            DELETE u
-            FROM windrow_camunda7.work_mend AS d
-            STRAIGHT_JOIN windrow_camunda7.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'history'
-            LEFT JOIN (
-                SELECT DISTINCT k.run_id
-                FROM windrow_camunda7.work_torn AS k
-                STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = k.id
-            ) AS s ON s.run_id = d.run_id
-            WHERE s.run_id IS NULL;
-        END IF;
-    END IF;
-END$$
-DELIMITER ;
-
--- history_purge: deletes one named family, found by its root, and commits. Answers NULL, or why it stays.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_purge;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_purge(IN p_run bigint, IN p_key varchar(255), OUT o_reason varchar(32))
-SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their REMOVAL_TIME_, if the family is over and unheld, and commits. Answers NULL or the reason why it stays. [body 0556c9c6c5cc]'
-BEGIN
-    DECLARE v_dry_run  boolean;
-    DECLARE v_as_of    datetime(6);
-    DECLARE v_own      boolean DEFAULT false;
-    DECLARE v_paused   boolean;
-    DECLARE v_wait     bigint;
-    DECLARE v_found    bigint;
-    DECLARE v_deleted  bigint;
-    DECLARE v_rows     longtext;
-    DECLARE v_number   integer;
-    DECLARE v_errno    integer;
-    DECLARE v_sqlstate varchar(5);
-    DECLARE v_message  varchar(900);
-    attempt: BEGIN
-        DECLARE EXIT HANDLER FOR SQLEXCEPTION
-        BEGIN
-            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
-            -- back: work tables.
-            GET STACKED DIAGNOSTICS v_number = NUMBER;
-            REPEAT
-                GET STACKED DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-                SET v_number = v_number - 1;
-            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
-            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-                SET v_errno = 1317, v_sqlstate = '70100';
-            END IF;
-            -- A deadlock with another node of a cluster may show at COMMIT only.
-            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-                SET v_errno = 1213, v_sqlstate = '40001';
-            END IF;
-            ROLLBACK;
-        END;
-        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-        -- to its binary log even when it is rolled back, with all that it deleted.
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        CALL windrow_camunda7.history_work();
-        COMMIT;
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM windrow_camunda7.rule_pause AS p WHERE p.rule = 'history')
-        INTO v_dry_run, v_as_of, v_own, v_paused
-        FROM windrow_camunda7.run AS r
-        CROSS JOIN windrow_camunda7.control AS c
-        WHERE r.run_id = p_run;
-        IF NOT v_own THEN
-            CALL windrow_camunda7.not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL windrow_camunda7.purge() opens one');
-        END IF;
-        IF v_paused THEN
-            COMMIT;
-            SET o_reason = 'PAUSED';
-            LEAVE attempt;
-        END IF;
-        CALL windrow_camunda7.setting_of('history', 'lock_timeout', v_wait);
-        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-        SET SESSION innodb_lock_wait_timeout = v_wait;
-        SET SESSION lock_wait_timeout = v_wait;
-        CALL windrow_camunda7.take_tables();
-        CALL windrow_camunda7.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_camunda7.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        SELECT l.only_row INTO v_own FROM windrow_camunda7.latch AS l LOCK IN SHARE MODE;
-        -- The work table has the type and the collation of the key.
-        INSERT INTO windrow_camunda7.work_target (id)
-        VALUES (p_key);
-        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
-        SELECT t.`ID_`, c.id, IF(t.`END_TIME_` IS NULL, 2, 9)
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
-        FOR UPDATE;
-        INSERT IGNORE INTO windrow_camunda7.work_root (id, family, fault)
-        SELECT t.`ID_`, c.id, IF(t.`END_TIME_` IS NULL, 2, 9)
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
-        FOR UPDATE;
-        INSERT IGNORE INTO windrow_camunda7.work_keep (id)
-        SELECT h.`key`
-        FROM windrow_camunda7.hold AS h
-        WHERE h.rule = 'history'
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
-        WHERE COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
-        IF v_found = 0 THEN
-            COMMIT;
-            SET o_reason = 'NOT_A_ROOT';
-            LEAVE attempt;
-        END IF;
-        IF EXISTS (SELECT 1 FROM windrow_camunda7.work_keep AS h STRAIGHT_JOIN windrow_camunda7.work_root AS w ON w.id = h.id) THEN
-            SET o_reason = 'HELD';
-        ELSEIF EXISTS (SELECT 1 FROM windrow_camunda7.work_root AS w WHERE w.fault = 2) THEN
-            SET o_reason = 'NON_FINAL_MEMBER';
-        END IF;
-        -- ACT_HI_VARINST.BYTEARRAY_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
-        SELECT t.`ID_`, p.`ID_`
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        -- ACT_HI_DETAIL.BYTEARRAY_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
-        SELECT t.`ID_`, p.`ID_`
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
-        SELECT t.`ID_`, p.`ID_`
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
-        SELECT t.`ID_`, p.`ID_`
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        -- ACT_HI_ATTACHMENT.CONTENT_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
-        SELECT t.`ID_`, p.`ID_`
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        -- ACT_HI_DEC_IN.BYTEARRAY_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
-        SELECT t.`ID_`, p.`ID_`
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        -- ACT_HI_DEC_OUT.BYTEARRAY_ID_
-        INSERT IGNORE INTO windrow_camunda7.work_adopted_15 (id, family)
-        SELECT t.`ID_`, p.`ID_`
-        FROM windrow_camunda7.work_root AS m
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_camunda7.work_adopted_15 AS a
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS x ON x.`BYTEARRAY_ID_` = t.`ID_`;
-        IF o_reason IS NULL AND v_found > 0 THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_camunda7.work_adopted_15 AS a
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS x ON x.`EXCEPTION_STACK_ID_` = t.`ID_`;
-        IF o_reason IS NULL AND v_found > 0 THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_camunda7.work_adopted_15 AS a
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS x ON x.`ERROR_DETAILS_ID_` = t.`ID_`;
-        IF o_reason IS NULL AND v_found > 0 THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`;
-        IF o_reason IS NULL AND v_found > 0 THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`;
-        IF o_reason IS NULL AND v_found > 0 THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        SELECT COUNT(*)
-        INTO v_found
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`;
-        IF o_reason IS NULL AND v_found > 0 THEN
-            SET o_reason = 'REFERENCED';
-        END IF;
-        IF o_reason IS NOT NULL THEN
-            INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-            VALUES (p_key, o_reason);
-            CALL windrow_camunda7.record_skips(p_run, 'history');
-            COMMIT;
-            LEAVE attempt;
-        END IF;
-        IF v_dry_run THEN
-            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-            -- not do in a cluster.
-            COMMIT;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        INSERT INTO windrow_camunda7.unfinished (run_id, rule, links)
-        VALUES (p_run, 'history', JSON_ARRAY(p_key));
-        SET v_rows = '';
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0 FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-            DELETE t
-            FROM windrow_camunda7.work_root AS m
-            STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = m.family
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-            SET v_deleted = v_deleted + ROW_COUNT();
-        END IF;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        -- Those that name no root, but an instance.
-        DELETE t
-        FROM windrow_camunda7.work_adopted_15 AS a
-        STRAIGHT_JOIN windrow_camunda7.work_target AS c ON c.id = a.family
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        DELETE t
-        FROM windrow_camunda7.work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id;
-        SET v_deleted = v_deleted + ROW_COUNT();
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_deleted = 0;
-        SET v_rows = CONCAT(v_rows, ', ', v_deleted);
-        SET v_rows = CONCAT('[', v_rows, ']');
-        IF v_dry_run THEN
-            ROLLBACK;
-            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-            START TRANSACTION;
-        END IF;
-        UPDATE windrow_camunda7.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        CALL windrow_camunda7.record_rows(p_run, 'history', v_rows);
-        UPDATE windrow_camunda7.run_rule AS p
-        SET p.families = p.families + 1,
-            p.batches = p.batches + 1,
-            p.updated_at = UTC_TIMESTAMP(6)
-        WHERE p.run_id = p_run
-          AND p.rule = 'history';
-        CALL windrow_camunda7.look_again(p_run, true, v_own);
-        IF v_own THEN
-            CALL windrow_camunda7.not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
-        END IF;
-        DELETE FROM windrow_camunda7.unfinished WHERE run_id = p_run AND rule = 'history';
-        COMMIT;
-    END attempt;
-    IF v_errno IN (1317, 1927, 1053) THEN
-        SET o_reason = 'CANCELLED';
-    ELSEIF v_errno IS NOT NULL THEN
-        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        IF o_reason = 'FAILED' THEN
-            INSERT IGNORE INTO windrow_camunda7.run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, 'history', p_key, v_errno, v_sqlstate, v_message);
-        END IF;
-        INSERT INTO windrow_camunda7.work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
-        CALL windrow_camunda7.record_skips(p_run, 'history');
-        COMMIT;
-    END IF;
-END$$
-DELIMITER ;
-
--- history_preview: the batches of a run, counted but not locked and not deleted.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_preview;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_preview(IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
-SQL SECURITY DEFINER
-COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it. [body 1d865cf9b276]'
-BEGIN
-    DECLARE v_retention bigint;
-    DECLARE v_batch     bigint;
-    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
-    DECLARE v_cutoff    datetime(6);
-    DECLARE v_start     datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
-    DECLARE v_from      datetime(6) DEFAULT COALESCE(v_start, '1000-01-01 00:00:00');
-    DECLARE v_to        datetime(6);
-    DECLARE v_key       varchar(255) DEFAULT '';
-    DECLARE v_by_family boolean DEFAULT true;
-    DECLARE v_most      bigint;
-    DECLARE v_found     bigint;
-    DECLARE v_room      bigint DEFAULT 10;
-    DECLARE v_part      longtext;
-    DECLARE v_time      datetime(6);
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_batches   bigint DEFAULT 0;
-    DECLARE v_oldest    varchar(64) DEFAULT 'null';
-    DECLARE v_samples   longtext DEFAULT '';
-    DECLARE v_rows      longtext;
-    DECLARE v_rows_1 bigint DEFAULT 0;
-    DECLARE v_rows_2 bigint DEFAULT 0;
-    DECLARE v_rows_3 bigint DEFAULT 0;
-    DECLARE v_rows_4 bigint DEFAULT 0;
-    DECLARE v_rows_5 bigint DEFAULT 0;
-    DECLARE v_rows_6 bigint DEFAULT 0;
-    DECLARE v_rows_7 bigint DEFAULT 0;
-    DECLARE v_rows_8 bigint DEFAULT 0;
-    DECLARE v_rows_9 bigint DEFAULT 0;
-    DECLARE v_rows_10 bigint DEFAULT 0;
-    DECLARE v_rows_11 bigint DEFAULT 0;
-    DECLARE v_rows_12 bigint DEFAULT 0;
-    DECLARE v_rows_13 bigint DEFAULT 0;
-    DECLARE v_rows_14 bigint DEFAULT 0;
-    DECLARE v_rows_15 bigint DEFAULT 0;
-    DECLARE v_rows_16 bigint DEFAULT 0;
-    DECLARE v_rows_17 bigint DEFAULT 0;
-    DECLARE v_rows_18 bigint DEFAULT 0;
-    DECLARE v_sum       bigint;
-    DECLARE v_skipped   longtext;
-    DECLARE v_skip_keys longtext;
-    DECLARE v_skips     bigint;
-    DECLARE v_more      boolean DEFAULT false;
-    DECLARE v_speed     decimal(30, 6);
-    DECLARE v_dry_run   varchar(5) DEFAULT 'true';
-    DECLARE v_duration  bigint;
-    DECLARE v_artifact_failures bigint;
-    CALL windrow_camunda7.seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
-    CALL windrow_camunda7.setting_of('history', 'batch_rows', v_batch);
-    IF v_limit IS NULL THEN
-        CALL windrow_camunda7.setting_of('history', 'run_families', v_limit);
-    END IF;
-    CALL windrow_camunda7.history_cutoff(p_as_of, v_retention, v_cutoff);
-    CALL windrow_camunda7.history_open();
-    IF v_start IS NULL THEN
-        CALL windrow_camunda7.history_undated();
-        INSERT INTO windrow_camunda7.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM windrow_camunda7.work_skip AS k ORDER BY k.position;
-    END IF;
-    CALL windrow_camunda7.setting_of('history', 'batch_families', v_most);
-    -- Families first, then what belongs to none.
-    families: LOOP
-        CALL windrow_camunda7.history_work();
-        CALL windrow_camunda7.history_next(v_from, v_key, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)));
-        SELECT COUNT(n.id) INTO v_found FROM windrow_camunda7.work_next AS n;
-        IF v_found = 0 THEN
-            LEAVE families;
-        END IF;
-        IF v_families >= v_limit THEN
-            SET v_more = true;
-            LEAVE families;
-        END IF;
-        SELECT n.due, n.id INTO v_from, v_key FROM windrow_camunda7.work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
-        CALL windrow_camunda7.history_families_count(v_cutoff, p_as_of, v_found, v_rows);
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_found;
-        SET v_rows_1 = v_rows_1 + JSON_VALUE(v_rows, '$[0]');
-        SET v_rows_2 = v_rows_2 + JSON_VALUE(v_rows, '$[1]');
-        SET v_rows_3 = v_rows_3 + JSON_VALUE(v_rows, '$[2]');
-        SET v_rows_4 = v_rows_4 + JSON_VALUE(v_rows, '$[3]');
-        SET v_rows_5 = v_rows_5 + JSON_VALUE(v_rows, '$[4]');
-        SET v_rows_6 = v_rows_6 + JSON_VALUE(v_rows, '$[5]');
-        SET v_rows_7 = v_rows_7 + JSON_VALUE(v_rows, '$[6]');
-        SET v_rows_8 = v_rows_8 + JSON_VALUE(v_rows, '$[7]');
-        SET v_rows_9 = v_rows_9 + JSON_VALUE(v_rows, '$[8]');
-        SET v_rows_10 = v_rows_10 + JSON_VALUE(v_rows, '$[9]');
-        SET v_rows_11 = v_rows_11 + JSON_VALUE(v_rows, '$[10]');
-        SET v_rows_12 = v_rows_12 + JSON_VALUE(v_rows, '$[11]');
-        SET v_rows_13 = v_rows_13 + JSON_VALUE(v_rows, '$[12]');
-        SET v_rows_14 = v_rows_14 + JSON_VALUE(v_rows, '$[13]');
-        SET v_rows_15 = v_rows_15 + JSON_VALUE(v_rows, '$[14]');
-        SET v_rows_16 = v_rows_16 + JSON_VALUE(v_rows, '$[15]');
-        SET v_rows_17 = v_rows_17 + JSON_VALUE(v_rows, '$[16]');
-        SET v_rows_18 = v_rows_18 + JSON_VALUE(v_rows, '$[17]');
-        INSERT INTO windrow_camunda7.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM windrow_camunda7.work_skip AS k ORDER BY k.position;
-        IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT(JSON_QUOTE(g.id) ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
-            INTO v_found, v_part, v_time
-            FROM (
-                SELECT t.`ID_` AS id, t.`REMOVAL_TIME_` AS due
-                FROM windrow_camunda7.work_target AS c
-                STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id
-                ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
-                LIMIT v_room
-            ) AS g;
-            IF v_found > 0 THEN
-                IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), '"');
-                END IF;
-                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
-                SET v_room = v_room - v_found;
-            END IF;
-        END IF;
-    END LOOP families;
-    SET v_from = COALESCE(v_start, '1000-01-01 00:00:00');
-    windows: LOOP
-        CALL windrow_camunda7.history_window(v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
-        IF v_from IS NULL THEN
-            LEAVE windows;
-        END IF;
-        IF v_families >= v_limit THEN
-            SET v_more = true;
-            LEAVE windows;
-        END IF;
-        CALL windrow_camunda7.history_work();
-        CALL windrow_camunda7.history_count(v_from, v_to, p_as_of, v_found, v_rows);
-        SET v_batches = v_batches + 1;
-        SET v_families = v_families + v_found;
-        SET v_rows_1 = v_rows_1 + JSON_VALUE(v_rows, '$[0]');
-        SET v_rows_2 = v_rows_2 + JSON_VALUE(v_rows, '$[1]');
-        SET v_rows_3 = v_rows_3 + JSON_VALUE(v_rows, '$[2]');
-        SET v_rows_4 = v_rows_4 + JSON_VALUE(v_rows, '$[3]');
-        SET v_rows_5 = v_rows_5 + JSON_VALUE(v_rows, '$[4]');
-        SET v_rows_6 = v_rows_6 + JSON_VALUE(v_rows, '$[5]');
-        SET v_rows_7 = v_rows_7 + JSON_VALUE(v_rows, '$[6]');
-        SET v_rows_8 = v_rows_8 + JSON_VALUE(v_rows, '$[7]');
-        SET v_rows_9 = v_rows_9 + JSON_VALUE(v_rows, '$[8]');
-        SET v_rows_10 = v_rows_10 + JSON_VALUE(v_rows, '$[9]');
-        SET v_rows_11 = v_rows_11 + JSON_VALUE(v_rows, '$[10]');
-        SET v_rows_12 = v_rows_12 + JSON_VALUE(v_rows, '$[11]');
-        SET v_rows_13 = v_rows_13 + JSON_VALUE(v_rows, '$[12]');
-        SET v_rows_14 = v_rows_14 + JSON_VALUE(v_rows, '$[13]');
-        SET v_rows_15 = v_rows_15 + JSON_VALUE(v_rows, '$[14]');
-        SET v_rows_16 = v_rows_16 + JSON_VALUE(v_rows, '$[15]');
-        SET v_rows_17 = v_rows_17 + JSON_VALUE(v_rows, '$[16]');
-        SET v_rows_18 = v_rows_18 + JSON_VALUE(v_rows, '$[17]');
-        INSERT INTO windrow_camunda7.work_skipped (skip_key, reason)
-        SELECT k.skip_key, k.reason FROM windrow_camunda7.work_skip AS k ORDER BY k.position;
-        IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT(JSON_QUOTE(g.id) ORDER BY g.due, g.id SEPARATOR ', '), MIN(g.due)
-            INTO v_found, v_part, v_time
-            FROM (
-                SELECT t.`ID_` AS id, t.`REMOVAL_TIME_` AS due
-                FROM `camunda7`.`ACT_HI_PROCINST` AS t
-                LEFT JOIN windrow_camunda7.work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-                LEFT JOIN windrow_camunda7.work_keep_2 AS k2 ON k2.id = t.`ID_`
-                LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-                WHERE t.`REMOVAL_TIME_` >= v_from
-                  AND t.`REMOVAL_TIME_` < v_to
-                  AND k1.id IS NULL
-                  AND k2.id IS NULL
-                  AND f1.`ID_` IS NULL
-                  AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
-                ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
-                LIMIT v_room
-            ) AS g;
-            IF v_found > 0 THEN
-                IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), '"');
-                END IF;
-                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
-                SET v_room = v_room - v_found;
-            END IF;
-        END IF;
-        SET v_from = v_to;
-    END LOOP windows;
-    SET v_samples = CONCAT('[', v_samples, ']');
-
-    SET v_rows = CONCAT('[', v_rows_1, ', ', v_rows_2, ', ', v_rows_3, ', ', v_rows_4, ', ', v_rows_5, ', ', v_rows_6, ', ', v_rows_7, ', ', v_rows_8, ', ', v_rows_9, ', ', v_rows_10, ', ', v_rows_11, ', ', v_rows_12, ', ', v_rows_13, ', ', v_rows_14, ', ', v_rows_15, ', ', v_rows_16, ', ', v_rows_17, ', ', v_rows_18, ']');
-    SET v_sum = v_rows_1 + v_rows_2 + v_rows_3 + v_rows_4 + v_rows_5 + v_rows_6 + v_rows_7 + v_rows_8 + v_rows_9 + v_rows_10 + v_rows_11 + v_rows_12 + v_rows_13 + v_rows_14 + v_rows_15 + v_rows_16 + v_rows_17 + v_rows_18;
-    SELECT
-        COALESCE(SUM(s.families), 0),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
-    INTO v_skips, v_skipped, v_skip_keys
-    FROM (
-        SELECT
-            k.reason,
-            COUNT(*) AS families,
-            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
-        FROM (
-            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
-            FROM windrow_camunda7.work_skipped AS w
-        ) AS k
-        GROUP BY k.reason
-    ) AS s;
-    -- Rows per second of the last runs that did some work.
-    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
-    INTO v_speed
-    FROM (
-        SELECT r.deleted_rows, r.updated_at, r.started_at
-        FROM windrow_camunda7.run_rule AS r
-        WHERE r.rule = 'history'
-          AND r.deleted_rows > 0
-        ORDER BY r.run_id DESC
-        LIMIT 5
-    ) AS l;
-    SELECT COUNT(*) INTO v_artifact_failures FROM windrow_camunda7.artifact AS a WHERE a.last_error IS NOT NULL;
-    CALL windrow_camunda7.history_close();
-
-    SET o_document = CONCAT(
-        '{"rule": ', JSON_QUOTE('history'),
-        ', "root": ', JSON_QUOTE('ACT_HI_PROCINST'),
-        ', "families": ', v_families,
-        ', "rows": ', v_sum,
-        ', "tables": {',
-        JSON_QUOTE('ACT_HI_ACTINST'), ': ', v_rows_1,
-        ', ', JSON_QUOTE('ACT_HI_IDENTITYLINK'), ': ', v_rows_2,
-        ', ', JSON_QUOTE('ACT_HI_TASKINST'), ': ', v_rows_3,
-        ', ', JSON_QUOTE('ACT_HI_VARINST'), ': ', v_rows_4,
-        ', ', JSON_QUOTE('ACT_HI_DETAIL'), ': ', v_rows_5,
-        ', ', JSON_QUOTE('ACT_HI_INCIDENT'), ': ', v_rows_6,
-        ', ', JSON_QUOTE('ACT_HI_EXT_TASK_LOG'), ': ', v_rows_7,
-        ', ', JSON_QUOTE('ACT_HI_JOB_LOG'), ': ', v_rows_8,
-        ', ', JSON_QUOTE('ACT_HI_OP_LOG'), ': ', v_rows_9,
-        ', ', JSON_QUOTE('ACT_HI_COMMENT'), ': ', v_rows_10,
-        ', ', JSON_QUOTE('ACT_HI_ATTACHMENT'), ': ', v_rows_11,
-        ', ', JSON_QUOTE('ACT_HI_DEC_IN'), ': ', v_rows_12,
-        ', ', JSON_QUOTE('ACT_HI_DEC_OUT'), ': ', v_rows_13,
-        ', ', JSON_QUOTE('ACT_HI_DECINST'), ': ', v_rows_14,
-        ', ', JSON_QUOTE('ACT_GE_BYTEARRAY'), ': ', v_rows_15,
-        ', ', JSON_QUOTE('ACT_RU_AUTHORIZATION'), ': ', v_rows_16,
-        ', ', JSON_QUOTE('ACT_HI_PROCINST'), ': ', v_rows_17,
-        ', ', JSON_QUOTE('ACT_HI_BATCH'), ': ', v_rows_18,
-        '}, "oldest_end_time": ', v_oldest,
-        ', "sample_roots": ', v_samples,
-        ', "skipped_families": ', v_skips,
-        ', "skipped": ', v_skipped,
-        ', "skipped_samples": ', v_skip_keys,
-        ', "run_families": ', v_limit,
-        ', "limited": ', IF(v_more, 'true', 'false'),
-        ', "batches": ', v_batches,
-        ', "estimated_seconds": ', COALESCE(ROUND(v_sum / v_speed, 1), 'null'),
-        '}'
-    );
 END$$
 DELIMITER ;
 
@@ -3569,107 +1420,8 @@ BEGIN
     DROP TEMPORARY TABLE windrow_camunda7.work_hold;
 END$$
 DELIMITER ;
-
--- history_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 5b35a7c82da7]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'history' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT i.`REMOVAL_TIME_` AS ended
-            FROM `camunda7`.`ACT_HI_PROCINST` AS i
-            WHERE i.`REMOVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL 3600 SECOND
-              AND COALESCE(i.`ROOT_PROC_INST_ID_`, i.`ID_`) = i.`ID_`
-              AND true
-            ORDER BY i.`REMOVAL_TIME_`
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- history_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 2f7e5ede8452]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_camunda7.history_cutoff(p_now, NULL, v_least);
-    CALL windrow_camunda7.history_cutoff(p_then, NULL, v_most);
-    SELECT IF(COUNT(*) < p_limit, COUNT(*), NULL)
-    INTO o_soon
-    FROM (
-        SELECT t.`REMOVAL_TIME_`
-        FROM `camunda7`.`ACT_HI_PROCINST` AS t
-        WHERE t.`REMOVAL_TIME_` >= v_least
-          AND t.`REMOVAL_TIME_` < v_most
-          AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
-        LIMIT p_limit
-    ) AS s;
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
-        FROM (
-            SELECT o.due, (ROW_NUMBER() OVER (ORDER BY o.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM (
-                SELECT t.`REMOVAL_TIME_` AS due
-                FROM `camunda7`.`ACT_HI_PROCINST` AS t
-                WHERE t.`REMOVAL_TIME_` < v_least
-                  AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
-                ORDER BY t.`REMOVAL_TIME_`
-                LIMIT p_limit
-            ) AS o
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-END$$
-DELIMITER ;
-
--- history_checks: rows whose REMOVAL_TIME_ is not that of their family, for verify().
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_checks;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_checks()
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_check which rows have another REMOVAL_TIME_ than their family, or none. [body 4be7b81edcac]'
-BEGIN
-    CALL windrow_camunda7.history_strays();
-    INSERT INTO windrow_camunda7.work_check (position, check_name, object, severity, count, detail)
-    SELECT
-        1, 'removal_time', CONCAT('history', ' ', o.table_name),
-        IF(o.apart + o.undated = 0, 'ok', 'notice'),
-        o.apart + o.undated,
-        CONCAT(o.apart, ' rows have another REMOVAL_TIME_ than their family and go without it; ', o.undated, ' have none and stay')
-    FROM windrow_camunda7.work_stray AS o;
-    DROP TEMPORARY TABLE windrow_camunda7.work_stray;
-END$$
-DELIMITER ;
 CALL windrow_camunda7.register_routines('30_history.sql', '[
-    "history_batch", "history_checks", "history_close", "history_count", "history_cutoff", "history_due",
-    "history_families", "history_families_count", "history_finish", "history_judge", "history_keep", "history_next",
-    "history_open", "history_outlook", "history_preview", "history_purge", "history_row", "history_step",
-    "history_strays", "history_undated", "history_window", "history_work"
+    "history_batch", "history_count", "history_families", "history_find", "history_judge", "history_keep",
+    "history_members", "history_next", "history_row", "history_rows", "history_strays", "history_types",
+    "history_window", "history_work"
 ]');

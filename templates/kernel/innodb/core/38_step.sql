@@ -399,7 +399,7 @@ BEGIN
     SELECT CASE
         WHEN r.strategy = 'end-time' THEN 'end-time'
         WHEN r.strategy IN ('expiry', 'orphan', 'keep-last') THEN 'single'
-        WHEN JSON_CONTAINS(r.document, 'true', '$.plain') THEN 'timed'
+        WHEN r.strategy IN ('removal-time', 'age') THEN 'timed'
         ELSE 'none'
     END
     INTO o_kind
@@ -469,7 +469,7 @@ BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);
     IF v_kind = 'timed' THEN
-        CALL timed_close();
+        CALL timed_close(p_rule);
     ELSEIF v_kind = 'single' THEN
         CALL single_close(p_rule);
     ELSE

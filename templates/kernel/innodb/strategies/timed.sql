@@ -1,21 +1,36 @@
--- Rules by a stored removal time, or by age. Of one table, their verbs are types, window, rows, count and delete. The temporary
--- tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs as much as the rows did,
--- TRUNCATE commits. MySQL lets a statement name a temporary table once. Of the type of keys nothing is known here: the rule makes
--- work_type (id), from which the others have it.
+-- Rules by a stored removal time, or by age. Of one table (plain), their verbs are types, window, rows, count and delete. Of
+-- several, they are types, work, window, rows, count, keep, find, batch, judge, families, strays; and, where one transaction takes
+-- whole families, next and members.
+-- The temporary tables of a session begin with work_. They are dropped and made anew instead of emptied: DELETE costs as much as
+-- the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once. Of the type of keys nothing is known here:
+-- the rule makes work_type (id), from which the others have it.
+
+-- timed_is_plain: whether a rule takes rows of one table, of which nothing else says that they stay.
+--# create procedure timed_is_plain
+CREATE PROCEDURE timed_is_plain(IN p_rule varchar(64), OUT o_plain boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether p_rule takes rows of one table by a time of theirs, of which only a hold keeps one.'
+BEGIN
+    SELECT JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE INTO o_plain FROM rule AS r WHERE r.rule = p_rule;
+END;
 
 -- timed_open: the work tables that live as long as a run, or a preview.
 --# create procedure timed_open
 CREATE PROCEDURE timed_open(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the type of keys, what a preview skipped, what killed runs left.'
+COMMENT 'Makes the work tables that outlive a batch: the type of keys, what a preview skipped and counted, what killed runs left.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_type, work_skipped, work_mend, work_torn;
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_skipped, work_total, work_mend, work_torn;
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
         skip_key varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    CREATE TEMPORARY TABLE work_total (
+        position integer NOT NULL,
+        found bigint NOT NULL
     ) ENGINE = InnoDB;
     -- What killed runs left half done, and the families that killed purges named.
     CREATE TEMPORARY TABLE work_mend (
@@ -36,16 +51,19 @@ END;
 
 -- timed_work: the work tables of one batch, empty.
 --# create procedure timed_work
-CREATE PROCEDURE timed_work(IN p_rule varchar(64))
+CREATE PROCEDURE timed_work(IN p_rule varchar(64), IN p_plain boolean)
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the type of work_type.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_due, work_row, work_keep, work_target, work_skip;
-    -- The instants of a window: rows are deleted by one of them after the other, so that an index is always better than to
-    -- read the table from end to end, and nothing but these rows is locked.
+    DROP TEMPORARY TABLE IF EXISTS
+        work_due, work_row, work_keep, work_target, work_skip, work_count, work_root, work_locked, work_tied, work_cursor, work_next;
+    -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always better than
+    -- to read the table from end to end, and nothing but these rows is locked. found: the rows that go; roots: those among them.
     CREATE TEMPORARY TABLE work_due (
         position integer NOT NULL DEFAULT 1,
         due datetime(6) NOT NULL,
+        found bigint NOT NULL DEFAULT 0,
+        roots bigint NOT NULL DEFAULT 0,
         PRIMARY KEY (position, due)
     ) ENGINE = InnoDB;
     -- What the rule lists of the rows of its root table.
@@ -54,7 +72,7 @@ BEGIN
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
-    -- The keys that stay, and those that are named.
+    -- The keys that stay, and those that are named or go as families.
     CREATE TEMPORARY TABLE work_keep (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
@@ -70,16 +88,59 @@ BEGIN
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
+    -- How many rows went, by table.
+    CREATE TEMPORARY TABLE work_count (
+        position integer NOT NULL,
+        found bigint NOT NULL
+    ) ENGINE = InnoDB;
+    IF NOT p_plain THEN
+        -- The rows of the root table, with their family and what speaks against it; those that another session holds.
+        CREATE TEMPORARY TABLE work_root (
+            fault integer NOT NULL DEFAULT 9,
+            PRIMARY KEY (id),
+            KEY (family)
+        ) ENGINE = InnoDB AS
+        SELECT k.id, k.id AS family FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE work_locked (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT k.id, k.id AS family FROM work_type AS k LIMIT 0;
+        -- Families with a row that something refers to.
+        CREATE TEMPORARY TABLE work_tied (
+            PRIMARY KEY (id)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        -- The next roots, and behind which one they begin.
+        CREATE TEMPORARY TABLE work_cursor (
+            only_row integer NOT NULL DEFAULT 1,
+            due datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
+            PRIMARY KEY (only_row)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        CREATE TEMPORARY TABLE work_next (
+            due datetime(6),
+            PRIMARY KEY (id),
+            KEY (due, id)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+        CALL perform(p_rule, 'work', 'true');
+    END IF;
 END;
 
 -- timed_close: the work tables go.
 --# create procedure timed_close
-CREATE PROCEDURE timed_close()
+CREATE PROCEDURE timed_close(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables.'
 BEGIN
+    DECLARE v_plain boolean;
+    CALL timed_is_plain(p_rule, v_plain);
     DROP TEMPORARY TABLE IF EXISTS
-        work_type, work_skipped, work_mend, work_torn, work_due, work_row, work_keep, work_target, work_skip;
+        work_type, work_skipped, work_total, work_mend, work_torn, work_due, work_row, work_keep, work_target, work_skip, work_count,
+        work_root, work_locked, work_tied, work_cursor, work_next;
+    IF NOT v_plain THEN
+        CALL perform(p_rule, 'work', 'false');
+    END IF;
 END;
 
 -- timed_cutoff: before this instant a row is due, by the clock of the application: the retention, never under the minimum, and
@@ -152,12 +213,12 @@ BEGIN
     END IF;
 END;
 
--- timed_rows: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time;
--- window, those of a window that stay for no reason, the oldest first.
+-- timed_rows: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
+-- window: families, all; roots, those that are due, the oldest first; window, those that go, the oldest first.
 --# create procedure timed_rows
 CREATE PROCEDURE timed_rows(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated or window. Reads only.'
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, families, roots or window. Reads only.'
 BEGIN
     DELETE FROM work_row;
     SET @windrow_what = p_what, @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = p_limit;
@@ -177,38 +238,207 @@ BEGIN
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
 END;
 
--- timed_keep: which rows of a window stay: those that are held.
---# create procedure timed_keep
-CREATE PROCEDURE timed_keep(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6))
+-- timed_blame: what speaks against the families of work_root. Called by keep and judge.
+--# create procedure timed_blame
+CREATE PROCEDURE timed_blame()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what is held, and work_skip with that of the window from p_from to p_to. Reads only.'
+COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to work_keep, which has what is held.'
 BEGIN
-    CALL timed_held(p_rule);
+    UPDATE work_keep AS h
+    STRAIGHT_JOIN work_root AS w ON w.id = h.id
+    SET w.fault = LEAST(w.fault, 1);
+    UPDATE work_keep AS h
+    STRAIGHT_JOIN work_root AS w ON w.family = h.id
+    SET w.fault = LEAST(w.fault, 1);
+    UPDATE work_tied AS h
+    STRAIGHT_JOIN work_root AS w ON w.family = h.id
+    SET w.fault = LEAST(w.fault, 4);
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
+    FROM (
+        SELECT w.family, MIN(w.fault) AS fault
+        FROM work_root AS w
+        GROUP BY w.family
+    ) AS f
+    WHERE f.fault BETWEEN 1 AND 5
+    ORDER BY f.family;
+    INSERT IGNORE INTO work_keep (id)
+    SELECT w.family FROM work_root AS w WHERE w.fault < 9;
+    INSERT IGNORE INTO work_keep (id)
+    SELECT h.id FROM work_tied AS h;
+END;
+
+-- timed_targets: the families that go as such. Called by judge.
+--# create procedure timed_targets
+CREATE PROCEDURE timed_targets()
+SQL SECURITY DEFINER
+COMMENT 'Fills work_target with the families of work_root against which nothing speaks, and whose root is there.'
+BEGIN
     INSERT INTO work_target (id)
-    SELECT k.id FROM work_keep AS k;
-    IF ROW_COUNT() > 0 THEN
-        CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
-        INSERT INTO work_skip (skip_key, reason)
-        SELECT w.id, 'HELD'
-        FROM work_row AS w
-        WHERE w.due >= p_from
-          AND w.due < p_to
-        ORDER BY w.id;
+    SELECT f.family
+    FROM (
+        SELECT w.family, MIN(w.fault) AS fault, MAX(w.id = w.family) AS with_root
+        FROM work_root AS w
+        GROUP BY w.family
+    ) AS f
+    WHERE f.fault = 9
+      AND f.with_root;
+END;
+
+-- timed_gone: how many rows of a table went. Called by batch and families, which tell the place of the table.
+--# create procedure timed_gone
+CREATE PROCEDURE timed_gone(IN p_position integer, IN p_found bigint)
+SQL SECURITY DEFINER
+COMMENT 'Notes in work_count that p_found rows of a table went.'
+BEGIN
+    INSERT INTO work_count (position, found)
+    VALUES (p_position, p_found);
+END;
+
+-- timed_counted: what work_count says, by table.
+--# create procedure timed_counted
+CREATE PROCEDURE timed_counted(IN p_rule varchar(64), OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'The rows that work_count counts, as a JSON list in the order of deletion.'
+BEGIN
+    SELECT CONCAT('[', GROUP_CONCAT(COALESCE(n.found, 0) ORDER BY t.position SEPARATOR ', '), ']')
+    INTO o_rows
+    FROM rule_table AS t
+    LEFT JOIN (
+        SELECT c.position, SUM(c.found) AS found
+        FROM work_count AS c
+        GROUP BY c.position
+    ) AS n ON n.position = t.position
+    WHERE t.rule = p_rule;
+END;
+
+-- timed_keep: which rows of a window stay.
+--# create procedure timed_keep
+CREATE PROCEDURE timed_keep(
+    IN p_rule  varchar(64),
+    IN p_plain boolean,
+    IN p_from  datetime(6),
+    IN p_to    datetime(6),
+    IN p_as_of datetime(6),
+    IN p_lock  boolean
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_keep with what stays, and work_skip with that of the window from p_from to p_to, and why. p_lock: whether families are locked.'
+BEGIN
+    SET @windrow_from = p_from, @windrow_to = p_to, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
+    IF p_plain THEN
+        CALL timed_held(p_rule);
+        INSERT INTO work_target (id)
+        SELECT k.id FROM work_keep AS k;
+        IF ROW_COUNT() > 0 THEN
+            CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
+            INSERT INTO work_skip (skip_key, reason)
+            SELECT w.id, 'HELD'
+            FROM work_row AS w
+            WHERE w.due >= p_from
+              AND w.due < p_to
+            ORDER BY w.id;
+        END IF;
+    ELSE
+        CALL perform(p_rule, 'keep', '@windrow_from, @windrow_to, @windrow_as_of, @windrow_lock');
+        CALL perform(p_rule, 'find', '@windrow_from, @windrow_to');
     END IF;
+END;
+
+-- timed_delete: deletes what timed_keep does not keep of a window, in the caller's transaction.
+--# create procedure timed_delete
+CREATE PROCEDURE timed_delete(
+    IN  p_run      bigint,
+    IN  p_rule     varchar(64),
+    IN  p_plain    boolean,
+    IN  p_from     datetime(6),
+    IN  p_to       datetime(6),
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what timed_keep() does not keep of the window from p_from to p_to.'
+BEGIN
+    SET @windrow_run = p_run, @windrow_from = p_from, @windrow_to = p_to;
+    IF p_plain THEN
+        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_from, @windrow_to, @windrow_families');
+        CALL timed_gone(1, @windrow_families);
+    ELSE
+        CALL perform(p_rule, 'batch', '@windrow_run, @windrow_families');
+    END IF;
+    SET o_families = @windrow_families;
 END;
 
 -- timed_count: what a batch would delete of a window. Reads only.
 --# create procedure timed_count
-CREATE PROCEDURE timed_count(IN p_rule varchar(64), IN p_from datetime(6), IN p_to datetime(6), OUT o_families bigint)
+CREATE PROCEDURE timed_count(
+    IN  p_rule     varchar(64),
+    IN  p_plain    boolean,
+    IN  p_from     datetime(6),
+    IN  p_to       datetime(6),
+    IN  p_as_of    datetime(6),
+    OUT o_families bigint
+)
 SQL SECURITY DEFINER
-COMMENT 'How many rows of the window from p_from to p_to may go; what stays is in work_skip. Reads only.'
+COMMENT 'How many families of the window from p_from to p_to may go; their rows are in work_count, what stays is in work_skip. Reads only.'
 BEGIN
     DECLARE v_held bigint;
-    CALL timed_keep(p_rule, p_from, p_to);
-    SELECT COUNT(k.position) INTO v_held FROM work_skip AS k;
-    SET @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = 9223372036854775807;
-    CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
-    SET o_families = @windrow_found - v_held;
+    CALL timed_keep(p_rule, p_plain, p_from, p_to, p_as_of, false);
+    IF p_plain THEN
+        SELECT COUNT(k.position) INTO v_held FROM work_skip AS k;
+        SET @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = 9223372036854775807;
+        CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+        SET o_families = @windrow_found - v_held;
+        CALL timed_gone(1, o_families);
+    ELSE
+        INSERT INTO work_count (position, found)
+        SELECT d.position, SUM(d.found) FROM work_due AS d GROUP BY d.position;
+        SELECT COALESCE(SUM(d.roots), 0) INTO o_families FROM work_due AS d;
+    END IF;
+END;
+
+-- timed_next: the next families that are due, the oldest first, after a cursor.
+--# create procedure timed_next
+CREATE PROCEDURE timed_next(
+    IN    p_rule   varchar(64),
+    IN    p_cutoff datetime(6),
+    IN    p_limit  bigint,
+    INOUT o_time   datetime(6),
+    INOUT o_key    varchar(255),
+    OUT   o_found  bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_next with the next p_limit roots before p_cutoff, behind o_time and o_key, which are then those of the last one. Reads only.'
+BEGIN
+    IF o_key IS NULL THEN
+        SELECT JSON_VALUE(r.document, '$.first_key') INTO o_key FROM rule AS r WHERE r.rule = p_rule;
+    END IF;
+    -- The work table has the type and the collation of the key.
+    INSERT INTO work_cursor (only_row, due, id)
+    VALUES (1, o_time, o_key);
+    SET @windrow_cutoff = p_cutoff, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'next', '@windrow_cutoff, @windrow_limit');
+    -- COUNT(*) of a whole table would start threads on MySQL.
+    SELECT COUNT(n.id) INTO o_found FROM work_next AS n;
+    IF o_found > 0 THEN
+        SELECT n.due, n.id INTO o_time, o_key FROM work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+    END IF;
+END;
+
+-- timed_judge: which of these go.
+--# create procedure timed_judge
+CREATE PROCEDURE timed_judge(
+    IN  p_rule     varchar(64),
+    IN  p_cutoff   datetime(6),
+    IN  p_as_of    datetime(6),
+    IN  p_lock     boolean,
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_target with the families of work_next that may go, and work_skip with the others. No p_cutoff: a purge names them.'
+BEGIN
+    SET @windrow_cutoff = p_cutoff, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
+    CALL perform(p_rule, 'judge', '@windrow_cutoff, @windrow_as_of, @windrow_lock');
+    SELECT COUNT(c.id) INTO o_families FROM work_target AS c;
 END;
 
 -- timed_undated: rows without a time; they can never become due.
@@ -217,14 +447,16 @@ CREATE PROCEDURE timed_undated(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip what has no time. Reads only.'
 BEGIN
-    CALL timed_work(p_rule);
+    DECLARE v_plain boolean;
+    CALL timed_is_plain(p_rule, v_plain);
+    CALL timed_work(p_rule, v_plain);
     CALL timed_rows(p_rule, 'undated', NULL, NULL, NULL);
     INSERT INTO work_skip (skip_key, reason)
     SELECT w.id, 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
 END;
 
 -- timed_step: one batch of a run with its progress in the ledger, in one transaction. A batch that fails is rolled back and
--- tried again, then halved down to the rows of one instant, which are recorded and passed over.
+-- tried again, then halved down to one family, or the rows of one instant, which are recorded and passed over.
 --# create procedure timed_step
 CREATE PROCEDURE timed_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
@@ -256,10 +488,16 @@ BEGIN
     DECLARE v_cutoff    datetime(6);
     DECLARE v_from      datetime(6);
     DECLARE v_to        datetime(6);
+    DECLARE v_key       varchar(255);
+    DECLARE v_rows      longtext;
+    DECLARE v_plain     boolean;
+    DECLARE v_by_family boolean;
     DECLARE v_archives  boolean;
     DECLARE v_workers   int;
-    SELECT JSON_CONTAINS(r.document, 'true', '$.archives') IS TRUE, s.workers
-    INTO v_archives, v_workers
+    SELECT
+        JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE, JSON_CONTAINS(r.document, '"family"', '$.unit') IS TRUE,
+        JSON_CONTAINS(r.document, 'true', '$.archives') IS TRUE, s.workers
+    INTO v_plain, v_by_family, v_archives, v_workers
     FROM rule AS r
     CROSS JOIN spec AS s
     WHERE r.rule = p_rule;
@@ -291,7 +529,7 @@ BEGIN
             -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL timed_work(p_rule);
+            CALL timed_work(p_rule, v_plain);
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -304,8 +542,8 @@ BEGIN
             FROM run AS r
             CROSS JOIN control AS c
             WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving, p.cursor_time
-            INTO v_done, v_again, v_present, v_halving, v_from
+            SELECT p.families, p.retries_in_row, p.batch_families, p.halving, p.cursor_time, p.cursor_key
+            INTO v_done, v_again, v_present, v_halving, v_from, v_key
             FROM run_rule AS p
             WHERE p.run_id = p_run
               AND p.rule = p_rule
@@ -326,7 +564,9 @@ BEGIN
                 COMMIT;
                 LEAVE step;
             END IF;
-            CALL setting_of(p_rule, 'batch_rows', v_batch);
+            -- Families first. The cursor has a key as long as there are some.
+            SET v_by_family = v_by_family AND (v_from IS NULL OR v_key IS NOT NULL);
+            CALL setting_of(p_rule, IF(v_by_family, 'batch_families', 'batch_rows'), v_batch);
             CALL setting_of(p_rule, 'retries', v_retries);
             CALL setting_of(p_rule, 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
@@ -341,7 +581,7 @@ BEGIN
                     LEAVE step;
                 END IF;
             END IF;
-            -- Rows of one table; 0: those of one instant.
+            -- Families, or rows of one table; 0: those of one instant.
             SET v_take = LEAST(v_present, v_batch);
             IF v_limit <= v_done THEN
                 SET o_state = 'run_families reached';
@@ -384,15 +624,38 @@ BEGIN
             IF v_from IS NULL THEN
                 CALL timed_least(p_rule, v_from);
             END IF;
-            CALL timed_window(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
-            IF v_from IS NULL THEN
-                COMMIT;
-                SET o_state = 'nothing left';
-                LEAVE step;
+            IF v_by_family THEN
+                SET v_to = v_from;
+                CALL timed_next(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to, v_key, v_last);
+                IF v_last = 0 THEN
+                    -- Then what belongs to none.
+                    CALL setting_of(p_rule, 'batch_rows', v_batch);
+                    CALL timed_least(p_rule, v_from);
+                    UPDATE run_rule AS p
+                    SET p.batch_families = v_batch,
+                        p.halving = false,
+                        p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)),
+                        p.cursor_key = NULL,
+                        p.updated_at = UTC_TIMESTAMP(6)
+                    WHERE p.run_id = p_run
+                      AND p.rule = p_rule;
+                    COMMIT;
+                    SET o_state = 'more';
+                    LEAVE step;
+                END IF;
+                SET v_take = v_last;
+                CALL timed_judge(p_rule, v_cutoff, v_as_of, true, v_families);
+            ELSE
+                CALL timed_window(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
+                IF v_from IS NULL THEN
+                    COMMIT;
+                    SET o_state = 'nothing left';
+                    LEAVE step;
+                END IF;
+                -- One instant cannot be halved.
+                SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
+                CALL timed_keep(p_rule, v_plain, v_from, v_to, v_as_of, true);
             END IF;
-            -- One instant cannot be halved.
-            SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-            CALL timed_keep(p_rule, v_from, v_to);
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
@@ -400,12 +663,17 @@ BEGIN
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
             END IF;
-            -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window.
+            -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run finishes the window,
+            -- or finds the families by their roots, which go last.
             INSERT INTO unfinished (run_id, rule, links)
             VALUES (p_run, p_rule, '[]');
-            SET @windrow_run = p_run, @windrow_from = v_from, @windrow_to = v_to;
-            CALL perform(p_rule, 'delete', '@windrow_run, @windrow_from, @windrow_to, @windrow_found');
-            SET v_families = @windrow_found;
+            IF v_by_family THEN
+                SET @windrow_run = p_run;
+                CALL perform(p_rule, 'families', '@windrow_run');
+            ELSE
+                CALL timed_delete(p_run, p_rule, v_plain, v_from, v_to, v_families);
+            END IF;
+            CALL timed_counted(p_rule, v_rows);
             IF v_archives THEN
                 CALL check_archive(p_rule);
             END IF;
@@ -416,7 +684,7 @@ BEGIN
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL record_skips(p_run, p_rule);
-            CALL record_rows(p_run, p_rule, CONCAT('[', v_families, ']'));
+            CALL record_rows(p_run, p_rule, v_rows);
             UPDATE run_rule AS p
             SET p.families = p.families + v_families,
                 p.batches = p.batches + 1,
@@ -424,6 +692,7 @@ BEGIN
                 p.batch_families = IF(v_halving AND v_last > 1, v_take DIV 2, LEAST(GREATEST(v_take * 2, 1), v_batch)),
                 p.halving = v_halving AND v_last > 1,
                 p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+                p.cursor_key = v_key,
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
@@ -491,11 +760,14 @@ BEGIN
             SET o_state = 'again';
             LEAVE step;
         END IF;
-        SET v_text = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from));
+        SET v_text = COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)));
         INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
         VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
-        CALL timed_work(p_rule);
-        CALL timed_rows(p_rule, 'window', v_from, v_to, 9223372036854775807);
+        CALL timed_work(p_rule, v_plain);
+        IF v_key IS NULL THEN
+            CALL timed_rows(p_rule, 'families', v_from, v_to, 9223372036854775807);
+        END IF;
+        -- One family, or those of an instant; if there are none, rows of no family.
         INSERT INTO work_skip (skip_key, reason)
         SELECT w.id, IF(v_busy, 'LOCKED', 'FAILED') FROM work_row AS w ORDER BY w.id;
         IF ROW_COUNT() = 0 THEN
@@ -509,6 +781,7 @@ BEGIN
             p.batch_families = LEAST(GREATEST(v_take * 2, 1), v_batch),
             p.halving = false,
             p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_to)),
+            p.cursor_key = v_key,
             p.updated_at = UTC_TIMESTAMP(6)
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
@@ -524,14 +797,16 @@ SQL SECURITY DEFINER
 COMMENT 'Counts what has no time where the rule looked at all that is due, and forgets what is finished now.'
 BEGIN
     DECLARE v_dry_run boolean;
+    DECLARE v_plain   boolean;
     SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
+    CALL timed_is_plain(p_rule, v_plain);
     IF p_reason = 'nothing left' THEN
         CALL timed_undated(p_rule);
         CALL record_skips(p_run, p_rule);
         -- The windows that killed runs left half done were gone through once more; a family that a purge named is finished when
         -- its root is gone.
         IF NOT v_dry_run THEN
-            CALL timed_work(p_rule);
+            CALL timed_work(p_rule, v_plain);
             INSERT IGNORE INTO work_target (id)
             SELECT k.id FROM work_torn AS k;
             CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
@@ -548,7 +823,7 @@ BEGIN
     END IF;
 END;
 
--- timed_preview: the windows of a run, counted but not locked and not deleted.
+-- timed_preview: the batches of a run, counted but not locked and not deleted.
 --# create procedure timed_preview
 CREATE PROCEDURE timed_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
 SQL SECURITY DEFINER
@@ -577,7 +852,17 @@ BEGIN
     DECLARE v_failures  bigint;
     DECLARE v_zoned     boolean;
     DECLARE v_number    boolean;
-    SELECT r.zoned, JSON_VALUE(r.document, '$.key[0]') INTO v_zoned, v_part FROM rule AS r WHERE r.rule = p_rule;
+    DECLARE v_plain     boolean;
+    DECLARE v_by_family boolean;
+    DECLARE v_key       varchar(255);
+    DECLARE v_most      bigint;
+    DECLARE v_rows      longtext;
+    SELECT
+        r.zoned, JSON_VALUE(r.document, '$.key[0]'), JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE,
+        JSON_CONTAINS(r.document, '"family"', '$.unit') IS TRUE
+    INTO v_zoned, v_part, v_plain, v_by_family
+    FROM rule AS r
+    WHERE r.rule = p_rule;
     SET v_number = v_part LIKE '% smallint' OR v_part LIKE '% int' OR v_part LIKE '% bigint';
     CALL seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
     CALL setting_of(p_rule, 'batch_rows', v_batch);
@@ -586,30 +871,58 @@ BEGIN
     END IF;
     CALL timed_cutoff(p_rule, p_as_of, v_retention, v_cutoff);
     CALL timed_open(p_rule);
-    SET v_from = v_start;
     IF v_start IS NULL THEN
-        CALL timed_least(p_rule, v_from);
+        CALL timed_least(p_rule, v_start);
         CALL timed_undated(p_rule);
         INSERT INTO work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
     END IF;
-    windows: LOOP
-        CALL timed_window(p_rule, v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
-        IF v_from IS NULL THEN
-            LEAVE windows;
+    IF v_by_family THEN
+        CALL setting_of(p_rule, 'batch_families', v_most);
+    END IF;
+    SET v_from = v_start;
+    batches: LOOP
+        CALL timed_work(p_rule, v_plain);
+        -- Families first, then what belongs to none.
+        IF v_by_family THEN
+            CALL timed_next(p_rule, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)), v_from, v_key, v_found);
+            IF v_found = 0 THEN
+                SET v_by_family = false, v_from = v_start;
+                ITERATE batches;
+            END IF;
+        ELSE
+            CALL timed_window(p_rule, v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
+            IF v_from IS NULL THEN
+                LEAVE batches;
+            END IF;
         END IF;
         IF v_families >= v_limit THEN
             SET v_more = true;
-            LEAVE windows;
+            LEAVE batches;
         END IF;
-        CALL timed_work(p_rule);
-        CALL timed_count(p_rule, v_from, v_to, v_found);
+        IF v_by_family THEN
+            CALL timed_judge(p_rule, v_cutoff, p_as_of, false, v_found);
+            CALL perform(p_rule, 'members', '');
+        ELSE
+            CALL timed_count(p_rule, v_plain, v_from, v_to, p_as_of, v_found);
+        END IF;
         SET v_batches = v_batches + 1;
         SET v_families = v_families + v_found;
+        INSERT INTO work_total (position, found)
+        SELECT c.position, SUM(c.found) FROM work_count AS c GROUP BY c.position;
         INSERT INTO work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
         IF v_room > 0 THEN
-            CALL timed_rows(p_rule, 'window', v_from, v_to, v_room);
+            IF v_by_family THEN
+                INSERT INTO work_row (id, due)
+                SELECT n.id, n.due
+                FROM work_next AS n
+                STRAIGHT_JOIN work_target AS c ON c.id = n.id
+                ORDER BY n.due, n.id
+                LIMIT v_room;
+            ELSE
+                CALL timed_rows(p_rule, 'window', v_from, v_to, v_room);
+            END IF;
             SELECT
                 COUNT(*),
                 GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(CAST(g.id AS CHAR))) ORDER BY g.due, g.id SEPARATOR ', '),
@@ -627,8 +940,14 @@ BEGIN
                 SET v_room = v_room - v_found;
             END IF;
         END IF;
-        SET v_from = v_to;
-    END LOOP windows;
+        IF NOT v_by_family THEN
+            SET v_from = v_to;
+        END IF;
+    END LOOP batches;
+    CALL timed_work(p_rule, v_plain);
+    INSERT INTO work_count (position, found)
+    SELECT w.position, w.found FROM work_total AS w;
+    CALL timed_counted(p_rule, v_rows);
 
     SELECT
         COALESCE(SUM(s.families), 0),
@@ -660,9 +979,9 @@ BEGIN
         LIMIT 5
     ) AS l;
     SELECT COUNT(*) INTO v_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
-    CALL timed_close();
+    CALL timed_close(p_rule);
     CALL preview_of(
-        p_rule, v_families, CONCAT('[', v_families, ']'), v_oldest, CONCAT('[', v_samples, ']'), v_skips, v_skipped, v_skip_keys, NULL,
+        p_rule, v_families, v_rows, v_oldest, CONCAT('[', v_samples, ']'), v_skips, v_skipped, v_skip_keys, NULL,
         NULL, v_limit, v_more, v_batches, v_failures, v_speed, o_document
     );
 END;
@@ -678,11 +997,14 @@ BEGIN
     DECLARE v_paused   boolean;
     DECLARE v_wait     bigint;
     DECLARE v_found    bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_plain    boolean;
     DECLARE v_archives boolean;
     DECLARE v_number   integer;
     DECLARE v_errno    integer;
     DECLARE v_sqlstate varchar(5);
     DECLARE v_message  varchar(900);
+    CALL timed_is_plain(p_rule, v_plain);
     attempt: BEGIN
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
@@ -708,7 +1030,7 @@ BEGIN
         -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        CALL timed_work(p_rule);
+        CALL timed_work(p_rule, v_plain);
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
@@ -743,11 +1065,24 @@ BEGIN
         INSERT INTO work_target (id)
         VALUES (p_key);
         CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
-        CALL timed_held(p_rule);
-        SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', IF(COUNT(k.id) > 0, 'HELD', NULL))
-        INTO o_reason
-        FROM work_row AS w
-        LEFT JOIN work_keep AS k ON k.id = w.id;
+        SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', NULL) INTO o_reason FROM work_row AS w;
+        IF o_reason IS NULL AND v_plain THEN
+            CALL timed_held(p_rule);
+            SELECT IF(COUNT(k.id) > 0, 'HELD', NULL)
+            INTO o_reason
+            FROM work_row AS w
+            STRAIGHT_JOIN work_keep AS k ON k.id = w.id;
+        ELSEIF o_reason IS NULL THEN
+            DELETE FROM work_target;
+            INSERT INTO work_next (id)
+            SELECT w.id FROM work_row AS w;
+            CALL timed_judge(p_rule, NULL, NULL, true, v_found);
+            IF v_found = 0 THEN
+                -- Of one family, there is one reason at most.
+                SELECT COALESCE(MIN(k.reason), 'NOT_A_ROOT') INTO o_reason FROM work_skip AS k;
+                DELETE FROM work_skip;
+            END IF;
+        END IF;
         IF o_reason IS NOT NULL THEN
             IF o_reason <> 'NOT_A_ROOT' THEN
                 INSERT INTO work_skip (skip_key, reason)
@@ -766,9 +1101,15 @@ BEGIN
         END IF;
         INSERT INTO unfinished (run_id, rule, links)
         VALUES (p_run, p_rule, JSON_ARRAY(p_key));
-        SET @windrow_run = p_run;
-        CALL perform(p_rule, 'delete', '@windrow_run, NULL, NULL, @windrow_found');
+        SET @windrow_run = p_run, @windrow_found = 1;
+        IF v_plain THEN
+            CALL perform(p_rule, 'delete', '@windrow_run, NULL, NULL, @windrow_found');
+            CALL timed_gone(1, @windrow_found);
+        ELSE
+            CALL perform(p_rule, 'families', '@windrow_run');
+        END IF;
         SET v_found = @windrow_found;
+        CALL timed_counted(p_rule, v_rows);
         IF v_archives THEN
             CALL check_archive(p_rule);
         END IF;
@@ -778,7 +1119,7 @@ BEGIN
             START TRANSACTION;
         END IF;
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        CALL record_rows(p_run, p_rule, CONCAT('[', v_found, ']'));
+        CALL record_rows(p_run, p_rule, v_rows);
         UPDATE run_rule AS p
         SET p.families = p.families + v_found,
             p.batches = p.batches + 1,
@@ -847,6 +1188,7 @@ BEGIN
     DECLARE v_least datetime(6);
     DECLARE v_now   datetime(6);
     DECLARE v_then  datetime(6);
+    DECLARE v_plain boolean;
     CALL timed_least(p_rule, v_least);
     CALL timed_cutoff(p_rule, p_now, NULL, v_now);
     CALL timed_cutoff(p_rule, p_then, NULL, v_then);
@@ -854,8 +1196,9 @@ BEGIN
     CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
     SET o_soon = IF(@windrow_found < p_limit, @windrow_found, NULL);
     CALL timed_open(p_rule);
-    CALL timed_work(p_rule);
-    CALL timed_rows(p_rule, 'window', v_least, v_now, p_limit);
+    CALL timed_is_plain(p_rule, v_plain);
+    CALL timed_work(p_rule, v_plain);
+    CALL timed_rows(p_rule, 'roots', v_least, v_now, p_limit);
     SELECT
         COALESCE(SUM(p.families), 0),
         COALESCE(SUM(p.families), 0) < p_limit,
@@ -875,23 +1218,40 @@ BEGIN
         ) AS d
         GROUP BY d.part
     ) AS p;
-    CALL timed_close();
+    CALL timed_close(p_rule);
 END;
 
--- timed_checks: rows that never go, for verify().
+-- timed_checks: rows that would go without their family, and rows that never go, for verify().
 --# create procedure timed_checks
 CREATE PROCEDURE timed_checks(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_check how many rows have no time.'
+COMMENT 'Writes to work_check which rows have another time than their family, or none.'
 BEGIN
+    DECLARE v_plain boolean;
+    CALL timed_is_plain(p_rule, v_plain);
     CALL timed_open(p_rule);
-    CALL timed_undated(p_rule);
+    DROP TEMPORARY TABLE IF EXISTS work_stray;
+    CREATE TEMPORARY TABLE work_stray (
+        position integer NOT NULL AUTO_INCREMENT,
+        table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        apart bigint NOT NULL,
+        undated bigint NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    IF v_plain THEN
+        CALL timed_undated(p_rule);
+        INSERT INTO work_stray (table_name, apart, undated)
+        SELECT r.root, 0, (SELECT COUNT(w.id) FROM work_row AS w) FROM rule AS r WHERE r.rule = p_rule;
+    ELSE
+        CALL perform(p_rule, 'strays', '');
+    END IF;
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT
-        1, 'removal_time', CONCAT(r.rule, ' ', r.root), IF(u.undated = 0, 'ok', 'notice'), u.undated,
-        CONCAT('0 rows have another ', r.time_name, ' than their family and go without it; ', u.undated, ' have none and stay')
-    FROM rule AS r
-    CROSS JOIN (SELECT COUNT(w.id) AS undated FROM work_row AS w) AS u
-    WHERE r.rule = p_rule;
-    CALL timed_close();
+        1, 'removal_time', CONCAT(r.rule, ' ', o.table_name), IF(o.apart + o.undated = 0, 'ok', 'notice'), o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another ', r.time_name, ' than their family and go without it; ', o.undated, ' have none and stay')
+    FROM work_stray AS o
+    JOIN rule AS r ON r.rule = p_rule
+    ORDER BY o.position;
+    DROP TEMPORARY TABLE work_stray;
+    CALL timed_close(p_rule);
 END;

@@ -378,7 +378,8 @@ BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     SET @windrow_key = p_key, @windrow_as_read = NULL, @windrow_found = NULL;
     CALL kind_of(p_rule, v_kind);
-    IF v_kind IN ('single', 'timed') THEN
+    -- A rule of several tables by time may let rows be held that are not of its root table.
+    IF v_kind = 'single' OR EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = p_rule AND JSON_CONTAINS(r.document, 'true', '$.plain')) THEN
         CALL row_by_key(p_rule);
     ELSE
         CALL perform(p_rule, 'row', '@windrow_key, @windrow_as_read, @windrow_found');

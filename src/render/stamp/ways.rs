@@ -13,28 +13,28 @@ const LONGEST_LINE: usize = 140;
 /// How rows `t` are found from row `w`, which has the key of an instance (`id`), that of its `family`, and the removal time
 /// of both. Where a whole family is stamped, the row of that has its key once more (`root`), on MySQL and MariaDB a flag.
 #[derive(Serialize, Clone, Default, PartialEq, Eq)]
-pub(in crate::render) struct ChangeView {
-    pub(in crate::render) joins: Vec<JoinView>,
-    pub(in crate::render) on: String,
+pub(crate) struct ChangeView {
+    pub(crate) joins: Vec<JoinView>,
+    pub(crate) on: String,
     /// What row `t` must be besides, after an AND.
-    pub(in crate::render) also: String,
+    pub(crate) also: String,
     /// Whether the conditions fill a line.
     is_long: bool,
 }
 
 /// A table between, with the condition for its row.
 #[derive(Serialize, Clone, PartialEq, Eq)]
-pub(in crate::render) struct JoinView {
-    pub(in crate::render) table: String,
-    pub(in crate::render) alias: &'static str,
-    pub(in crate::render) on: String,
+pub(crate) struct JoinView {
+    pub(crate) table: String,
+    pub(crate) alias: &'static str,
+    pub(crate) on: String,
 }
 
 /// How rows are found from row `w`: the tables between, a column of the rows, and what stands in it.
-pub(in crate::render) struct Way {
-    pub(in crate::render) joins: Vec<JoinView>,
-    pub(in crate::render) column: String,
-    pub(in crate::render) value: String,
+pub(crate) struct Way {
+    pub(crate) joins: Vec<JoinView>,
+    pub(crate) column: String,
+    pub(crate) value: String,
 }
 
 impl Way {
@@ -49,16 +49,16 @@ impl Way {
 }
 
 /// What finds the rows of a stamp.
-pub(in crate::render) struct Finder<'a> {
-    pub(in crate::render) graph: &'a Graph,
-    pub(in crate::render) timed: &'a Timed,
-    pub(in crate::render) stamp: &'a Stamp,
-    pub(in crate::render) dialect: Dialect,
+pub(crate) struct Finder<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) timed: &'a Timed,
+    pub(crate) stamp: &'a Stamp,
+    pub(crate) dialect: Dialect,
 }
 
 /// Whose rows are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::render) enum Whose {
+pub(crate) enum Whose {
     /// Those that name the root of a family of the rule.
     Family,
     /// Those of row `w` of the root table.
@@ -78,7 +78,7 @@ impl<'a> Finder<'a> {
     }
 
     /// What the rows of a whole family are.
-    pub(in crate::render) fn of_whole(&self) -> &'static [Whose] {
+    pub(crate) fn of_whole(&self) -> &'static [Whose] {
         match (&self.stamp.of, &self.stamp.family) {
             (None, _) => &[Whose::Family],
             (Some(_), None) => &[Whose::Own],
@@ -121,7 +121,7 @@ impl<'a> Finder<'a> {
     }
 
     /// How the rows of a table are found that name whose they are.
-    pub(in crate::render) fn rows(&self, member: &Member, whose: Whose) -> Vec<Way> {
+    pub(crate) fn rows(&self, member: &Member, whose: Whose) -> Vec<Way> {
         let way = |column: &str, value: &str| Way {
             joins: Vec::new(),
             column: column.to_owned(),
@@ -188,7 +188,7 @@ impl<'a> Finder<'a> {
     }
 
     /// The rows that others name, by each of these: where a row says itself of which family it is, it is of no other.
-    pub(in crate::render) fn named_by(&self, member: &Member, whose: Whose) -> Vec<ChangeView> {
+    pub(crate) fn named_by(&self, member: &Member, whose: Whose) -> Vec<ChangeView> {
         if !self.stamp.named.contains(&member.table) {
             return Vec::new();
         }
@@ -226,14 +226,14 @@ impl<'a> Finder<'a> {
         found
     }
 
-    pub(in crate::render) fn qualified(&self, table: TableId) -> String {
+    pub(crate) fn qualified(&self, table: TableId) -> String {
         self.dialect.qualified(
             home(self.graph, self.dialect),
             &self.graph.table(table).name,
         )
     }
 
-    pub(in crate::render) fn key(&self, table: TableId) -> String {
+    pub(crate) fn key(&self, table: TableId) -> String {
         self.dialect.ident(&self.graph.table(table).key[0].name)
     }
 }

@@ -59,7 +59,6 @@ mod stamp;
 mod tables;
 mod templates;
 mod timed;
-mod unarchive;
 mod via;
 mod views;
 

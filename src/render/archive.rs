@@ -10,38 +10,19 @@ use crate::graph::{Graph, Rule, TableId};
 /// The archive of a table, which all rules share that archive its rows.
 #[derive(Clone, Serialize)]
 pub(super) struct ArchiveView {
-    /// The table: quoted, as a literal, and quoted as a literal.
+    /// The table: quoted, within a literal, and as one.
     pub(super) table: String,
     table_name: String,
     table_literal: String,
-    table_class: String,
-    /// The archive table: its quoted name, that with the control schema before it, and its bare name as a literal.
-    bare: String,
+    /// The archive table, and the view through which rows come in.
     pub(super) archive: String,
-    archive_literal: String,
-    archive_class: String,
-    /// The view through which rows come in, in the same forms.
     pub(super) entry: String,
-    entry_literal: String,
-    entry_class: String,
-    /// Both as they stand within a literal.
-    archive_within: String,
-    entry_within: String,
-    /// The rules that archive rows of the table, as literals between commas.
-    rule_literals: String,
 }
 
 impl ArchiveView {
-    /// The statements that make the archive and the view in front of it, by what they do.
-    pub(super) fn made(&self) -> [(String, String); 2] {
-        let call = |routine| format!("SELECT {routine}({});", self.table_literal);
-        [
-            (
-                format!("create table {}", self.archive),
-                call("make_archive"),
-            ),
-            (format!("create view {}", self.entry), call("fit_archive")),
-        ]
+    /// The table as a literal, its archive table, and the view in front of that.
+    pub(super) fn told(&self) -> [String; 3] {
+        [&self.table_literal, &self.archive, &self.entry].map(Clone::clone)
     }
 }
 
@@ -107,28 +88,12 @@ pub(super) fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView
     let control = control_name(graph);
     let [archive, entry] = names(name, dialect);
     let within = |name: &str| format!("{control}.{}", dialect.ident(name));
-    let table = dialect.qualified(home(graph, dialect), name);
-    let rules: Vec<String> = graph
-        .rules
-        .iter()
-        .filter(|rule| rule.archive.contains(&id))
-        .map(|rule| dialect.text(&rule.name))
-        .collect();
     ArchiveView {
+        table: dialect.qualified(home(graph, dialect), name),
         table_name: escaped(dialect, name),
         table_literal: dialect.text(name),
-        table_class: dialect.text(&table),
-        table,
-        bare: dialect.ident(&archive),
         archive: within(&archive),
-        archive_literal: dialect.text(&archive),
-        archive_class: dialect.text(&within(&archive)),
         entry: within(&entry),
-        entry_literal: dialect.text(&entry),
-        entry_class: dialect.text(&within(&entry)),
-        archive_within: escaped(dialect, &within(&archive)),
-        entry_within: escaped(dialect, &within(&entry)),
-        rule_literals: rules.join(", "),
     }
 }
 

@@ -494,10 +494,7 @@ pub(super) fn of_rule(
         cascades: cascade::documents(graph, purge, dialect),
         batch_setting: (!postgres).then_some(batch_setting(rule)),
         archives: !postgres && !rule.archive.is_empty(),
-        kept: match dialect {
-            Dialect::Postgres => restore::of_rule(graph, rule),
-            Dialect::Mysql | Dialect::Mariadb => restore::KeptDocument::default(),
-        },
+        kept: restore::of_rule(graph, rule),
         collects: !postgres && single.is_some() && has_collects(graph, purge, dialect),
         passes: single.map_or_else(Vec::new, SingleView::passes),
         report_preview: report(graph::Document::Preview),

@@ -9,14 +9,13 @@ use super::sql::file;
 use super::tables::looked_into;
 use super::templates::{Shown, Templates};
 use super::views::{RuleView, SpecView};
-use super::{kernel, orphan_guard, unarchive};
+use super::{kernel, orphan_guard};
 use crate::bundle::{File, Form};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
 /// The template of a file that an installation has, with what it is for; its rules come besides.
 fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
-    let archives = !view.archives.is_empty();
     let guards = !view.guards.is_empty();
     let all = [
         (
@@ -35,11 +34,6 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
             "the indexes that the statements need and the application lacks",
         ),
         (
-            archives,
-            "25_archive.sql",
-            "the archive: copies of the rows that go",
-        ),
-        (
             true,
             "32_tables.sql",
             "what names the tables of the application: their locks, keys, orphans and files",
@@ -49,7 +43,6 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
             "42_stamp.sql",
             "setting removal times anew, on demand",
         ),
-        (archives, "44_unarchive.sql", "how rows leave the archive"),
         (
             true,
             "47_backlog.sql",
@@ -106,9 +99,6 @@ impl<'a> Press<'a> {
     /// Never: a view is a map of names.
     pub(super) fn new(graph: &'a Graph, dialect: Dialect, view: &'a SpecView) -> Result<Self> {
         let mut shown = Shown::of(view)?;
-        if !view.archives.is_empty() && dialect != Dialect::Postgres {
-            shown.show("unarchive", &unarchive::view(graph, dialect));
-        }
         if dialect != Dialect::Postgres {
             shown.show("shadows", &shadows(graph, &view.archives, dialect));
         }
@@ -191,8 +181,8 @@ impl<'a> Press<'a> {
         let dialect = self.dialect;
         let kernel = kernel::files(self.graph, dialect);
         let kernel = kernel.iter().flat_map(|file| {
-            let made = file.statements(&self.view.control);
-            made.map(|what| (file.name, what))
+            let made = file.statements(dialect, &self.view.control, &self.view.told);
+            made.into_iter().map(|what| (file.name, what))
         });
         let own = early.iter().flat_map(|file| {
             let name = file.path.rsplit('/').next().unwrap_or_default();

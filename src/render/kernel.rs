@@ -47,12 +47,17 @@ pub(super) fn rights(who: &str) -> String {
     ))
 }
 
+/// What stands in front of statements that an installation does for each archive, and behind them.
+const EACH: [&str; 2] = ["each archive", "end"];
+
 /// A text with the parts in it, as far in as the lines that name them.
 fn with_parts(text: &str) -> String {
     let mut whole = String::new();
     for line in text.lines() {
         let code = line.trim_start();
-        let name = code.strip_prefix("--+ ").filter(|name| *name != "archives");
+        let name = code
+            .strip_prefix("--+ ")
+            .filter(|name| !EACH.contains(name));
         let part = name.map(|name| {
             PARTS
                 .iter()
@@ -248,13 +253,14 @@ const ARCHIVE: &[KernelFile] = &[
 pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
     let timed = graph.rules.iter().any(|rule| rule.timed.is_some());
     let is_single = graph.rules.iter().any(|rule| rule.single.is_some());
-    let innodb: [(bool, &[KernelFile]); 6] = [
+    let innodb: [(bool, &[KernelFile]); 7] = [
         (true, innodb::CORE),
         (graph.rules.iter().any(by_end), innodb::END_TIME),
         (timed, innodb::TIMED),
         (is_single, innodb::SINGLE),
         (graph.workers > 1, innodb::WORKERS),
         (!stamp::names(graph).is_empty(), innodb::STAMP),
+        (archive::first(graph).is_some(), innodb::ARCHIVE),
     ];
     let postgres: [(bool, &[KernelFile]); 7] = [
         (true, CORE),
@@ -283,8 +289,8 @@ pub(super) struct Told {
     /// What an uninstallation takes away, and the indexes among it: quoted, the last one first.
     pub(super) undo: String,
     pub(super) indexes: Vec<(String, String)>,
-    /// The statements that make the archives, by what they do.
-    pub(super) archives: Vec<[(String, String); 2]>,
+    /// The tables that have an archive, as literals, with their archive tables and views.
+    pub(super) archives: Vec<[String; 3]>,
 }
 
 /// What stands in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
@@ -334,12 +340,12 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
 
 impl KernelFile {
     /// What its statements do.
-    pub(super) fn statements(&self, control: &str) -> impl Iterator<Item = String> {
-        let markers = self.text.sql.lines();
-        markers.filter_map(|line| {
-            let what = line.strip_prefix("--# ")?;
-            Some(qualified(what, control).unwrap_or_else(|| what.to_owned()))
-        })
+    pub(super) fn statements(&self, dialect: Dialect, control: &str, told: &Told) -> Vec<String> {
+        let text = with_archives(self.text.sql, dialect, told);
+        let markers = text.lines().filter_map(|line| line.strip_prefix("--# "));
+        markers
+            .map(|what| qualified(what, control).unwrap_or_else(|| what.to_owned()))
+            .collect()
     }
 
     /// The text as an installation applies it. In front of it stands who does and where unqualified names lead, and the
@@ -371,15 +377,9 @@ impl KernelFile {
         text.push('\n');
         let bare = match self.prologue {
             Prologue::Undo => undo(self.text.sql, control, &told.indexes),
-            _ => with_parts(self.text.sql),
+            _ => with_archives(&with_parts(self.text.sql), dialect, told),
         };
         for line in bare.lines() {
-            if line == "--+ archives" {
-                for (what, statement) in told.archives.iter().flatten() {
-                    text += &format!("--# {what}\n{statement}\n");
-                }
-                continue;
-            }
             let line = match self.prologue {
                 Prologue::Commits => line.replace("windrow.", &format!("{control}.")),
                 _ => line.to_owned(),
@@ -406,7 +406,7 @@ impl KernelFile {
             );
         }
         text.push('\n');
-        for line in with_parts(self.text.sql).lines() {
+        for line in with_archives(&with_parts(self.text.sql), dialect, told).lines() {
             text.push_str(&marked(line, control).unwrap_or_else(|| line.to_owned()));
             text.push('\n');
         }
@@ -431,6 +431,36 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
         text += &format!("--# use {control}\nUSE {control};\n");
     }
     text
+}
+
+/// A text with some of its statements once for each archive: the session is told the table, and the markers say of which
+/// archive and view.
+fn with_archives(text: &str, dialect: Dialect, told: &Told) -> String {
+    let [begin, end] = EACH.map(|name| format!("--+ {name}\n"));
+    let block = text
+        .split_once(&begin)
+        .and_then(|(before, rest)| Some((before, rest.split_once(&end)?)));
+    let Some((before, (each, behind))) = block else {
+        return text.to_owned();
+    };
+    let variable = match dialect {
+        Dialect::Postgres => "windrow.archived",
+        Dialect::Mysql | Dialect::Mariadb => "@windrow_archived",
+    };
+    let mut whole = before.to_owned();
+    for [table, archive, entry] in &told.archives {
+        whole += &format!("--# tell the session whose archive\nSET {variable} = {table};\n");
+        for line in each.lines() {
+            let line = match line.strip_prefix("--# ") {
+                Some(_) => line
+                    .replace("this archive", archive)
+                    .replace("this view", entry),
+                None => line.to_owned(),
+            };
+            whole.extend([&line, "\n"]);
+        }
+    }
+    whole + behind
 }
 
 /// What an uninstallation does, with the statements that drop the indexes, each outside of a transaction. The markers say of
@@ -460,14 +490,12 @@ fn marked(line: &str, control: &str) -> Option<String> {
     Some(format!("--# {what}"))
 }
 
-/// What a statement does, with the schema before the name of its object; none where that has none.
+/// What a statement does, with the schema before the name of its object; none where that has none, or has it already.
 fn qualified(what: &str, control: &str) -> Option<String> {
     let (verb, name) = what.rsplit_once(' ')?;
     let kinds = ["function", "procedure", "table", "view"];
     let kind = verb.rsplit_once(' ')?.1;
-    kinds
-        .contains(&kind)
-        .then(|| format!("{verb} {control}.{name}"))
+    (kinds.contains(&kind) && !name.contains('.')).then(|| format!("{verb} {control}.{name}"))
 }
 
 #[cfg(test)]
@@ -505,6 +533,7 @@ mod tests {
             innodb::SINGLE,
             innodb::WORKERS,
             innodb::STAMP,
+            innodb::ARCHIVE,
         ]
         .concat();
         let texts = files.iter().map(|file| (file.name, file.text.sql));

@@ -6,7 +6,7 @@ use super::indexes::index_rows;
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
-use super::{acting, archive, document};
+use super::{acting, document, restore};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 use crate::plan::Plan;
@@ -25,8 +25,9 @@ struct SpecDocument<'a> {
     schema: &'a str,
     /// How many runs there may be at a time.
     workers: i64,
-    /// Whether rows are copied before they go.
-    archives: bool,
+    /// The tables whose rows are copied before they go.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    archives: Vec<restore::ArchiveDocument<'a>>,
     /// The name of the lock that a run holds.
     run_lock: String,
     /// The zone of the application's clock, where the server must know it to count cutoffs.
@@ -137,7 +138,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         rules: graph.rules.iter().map(|rule| rule.name.as_str()).collect(),
         schema: home(graph, dialect),
         workers: graph.workers,
-        archives: archive::first(graph).is_some(),
+        archives: restore::archives(graph, dialect),
         run_lock: run_lock(&control),
         named_zone: match fixed_offset(&graph.time_zone) {
             Some(_) => None,

@@ -4,7 +4,6 @@
 use serde::Serialize;
 
 use super::archive;
-use super::unarchive::{order, place};
 use crate::column::{Condition, Literal, Test};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Edge, Graph, Member, Rule, TableId, Timed};
@@ -18,6 +17,12 @@ pub(super) struct ArchiveDocument<'a> {
     /// The table with the copies, and the view through which they come in.
     archive: String,
     entry: String,
+    /// Of MySQL and MariaDB, where foreign keys are checked row by row: the columns that name rows of the same table, and its
+    /// key, which they name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    uppers: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<&'a str>,
 }
 
 /// What the document of a rule says of its archive.
@@ -101,14 +106,84 @@ pub(super) fn archives(graph: &Graph, dialect: Dialect) -> Vec<ArchiveDocument<'
     let document = |id: &TableId| {
         let table = &graph.table(*id).name;
         let [archive, entry] = archive::names(table, dialect);
+        let uppers = match dialect {
+            Dialect::Postgres => Vec::new(),
+            Dialect::Mysql | Dialect::Mariadb => uppers(graph, *id),
+        };
         ArchiveDocument {
             table,
             place: place(&order, *id),
             archive,
             entry,
+            key: key_of(graph, *id).filter(|_| !uppers.is_empty()),
+            uppers,
         }
     };
     tables.iter().map(document).collect()
+}
+
+/// The archived tables in the order in which their rows come back: the reverse of a deletion, and whatever names
+/// another one after it.
+fn order(graph: &Graph) -> Vec<TableId> {
+    let mut left: Vec<TableId> = Vec::new();
+    for id in graph.rules.iter().flat_map(|rule| rule.order.iter().rev()) {
+        let is_archived = graph.rules.iter().any(|rule| rule.archive.contains(id));
+        if is_archived && !left.contains(id) {
+            left.push(*id);
+        }
+    }
+    let mut order = Vec::new();
+    while !left.is_empty() {
+        let waits = |id: &TableId| {
+            let parents = graph.table(*id).edges.iter().map(|edge| edge.parent);
+            parents
+                .filter(|parent| parent != id)
+                .any(|parent| left.contains(&parent))
+        };
+        // Tables that name each other in a circle have no order: the deletion's is as good as any.
+        let next = left.iter().position(|id| !waits(id)).unwrap_or(0);
+        order.push(left.remove(next));
+    }
+    order
+}
+
+/// The place of a table, from 1; 0 where it is not archived.
+fn place(order: &[TableId], id: TableId) -> usize {
+    order
+        .iter()
+        .position(|other| *other == id)
+        .map_or(0, |index| index + 1)
+}
+
+/// The columns by which rows of a table name rows of the same table.
+fn uppers(graph: &Graph, id: TableId) -> Vec<&str> {
+    let table = graph.table(id);
+    let [key] = &table.key[..] else {
+        return Vec::new();
+    };
+    let edges = table
+        .edges
+        .iter()
+        .filter(|edge| edge.parent == id && edge.names_key(graph));
+    let links = graph
+        .links_within(&table.name)
+        .map(|link| &link.parent.name);
+    let families = graph.rules.iter().filter(|rule| rule.root == id);
+    let members = families
+        .filter_map(|rule| rule.timed.as_ref())
+        .flat_map(|timed| &timed.members);
+    let families = members
+        .filter(|member| member.table == id)
+        .flat_map(|member| &member.family);
+    let mut names: Vec<&String> = edges
+        .map(|edge| &edge.column.name)
+        .chain(links)
+        .chain(families)
+        .collect();
+    names.retain(|name| **name != key.name);
+    names.sort();
+    names.dedup();
+    names.into_iter().map(String::as_str).collect()
 }
 
 /// What the document of a rule says of its archive, and of what comes back from that of others.

@@ -148,7 +148,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             indexes: indexes.iter().rev().map(IndexView::dropped).collect(),
             archives: archive::views(graph, dialect)
                 .iter()
-                .map(ArchiveView::made)
+                .map(ArchiveView::told)
                 .collect(),
         },
         jobs: jobs(graph, dialect),
@@ -215,12 +215,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .collect(),
         archives: archive::views(graph, dialect),
         guards: orphan_guard::views(graph, dialect),
-        archiving_literals: archive::rules(graph)
-            .map(|rule| dialect.text(&rule.name))
-            .collect::<Vec<_>>()
-            .join(", "),
-        archiving_first: archive::first(graph)
-            .map_or_else(String::new, |rule| dialect.text(&rule.name)),
         auditor_routines,
         operator_routines,
         by_expression: indexes_by_expression,

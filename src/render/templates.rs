@@ -117,11 +117,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
-        "25_archive.sql",
-        include_str!("../../templates/mysql/25_archive.sql"),
-    ),
-    (
-        "mysql",
         "30_rule.sql",
         include_str!("../../templates/mysql/30_rule.sql"),
     ),
@@ -149,11 +144,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "42_stamp.sql",
         include_str!("../../templates/mysql/42_stamp.sql"),
-    ),
-    (
-        "mysql",
-        "44_unarchive.sql",
-        include_str!("../../templates/mysql/44_unarchive.sql"),
     ),
     (
         "mysql",

@@ -99,10 +99,6 @@ pub(super) struct SpecView {
     pub(super) archives: Vec<ArchiveView>,
     /// What stands on tables whose rows may not become orphans.
     pub(super) guards: Vec<GuardView>,
-    /// The rules with archives, as literals between commas.
-    pub(super) archiving_literals: String,
-    /// The first of them, which has the settings of the archive.
-    pub(super) archiving_first: String,
     pub(super) auditor_routines: Vec<String>,
     pub(super) operator_routines: Vec<String>,
 }

@@ -141,9 +141,13 @@ fn the_text_of_the_kernel_is_the_same_in_every_spec() {
             }
         }
         let missing: Vec<_> = names.iter().filter(|it| !first.contains_key(*it)).collect();
-        // The shipped specs have one worker each; those for MariaDB have no rules of single rows.
+        // The shipped specs have one worker each; those for MySQL and MariaDB have no archive, and those for MariaDB no rules of
+        // single rows.
         let folder = root().join("templates/kernel").join(folder(dialect));
         let mut modules = vec!["features/11_workers.sql"];
+        if dialect != Dialect::Postgres {
+            modules.extend(["features/25_archive.sql", "features/44_unarchive.sql"]);
+        }
         if dialect == Dialect::Mariadb {
             modules.push("strategies/single.sql");
         }
@@ -186,7 +190,9 @@ fn every_table_that_a_session_could_hide_is_dropped_first() {
         .expect("a list");
     let (list, _) = list.split_once(';').expect("its end");
     let dropped: BTreeSet<&str> = list.split(',').map(str::trim).collect();
-    let made: BTreeSet<&str> = created(&text, &["table", "view"]).collect();
+    let made = created(&text, &["table", "view"]);
+    // Archives have names of their own: the spec drops what hides them.
+    let made: BTreeSet<&str> = made.filter(|name| !name.starts_with("this ")).collect();
     assert!(made.len() > 30, "{made:?}");
     let left: Vec<_> = made.difference(&dropped).collect();
     assert!(left.is_empty(), "{left:?} could be hidden");
@@ -248,7 +254,7 @@ fn the_kernel_deletes_from_its_own_tables_alone() {
                 let table = after.split([' ', ';']).next().unwrap_or_default();
                 deletions += 1;
                 // The name of an archive is a value: the registry has it.
-                if table.starts_with('%') && path.ends_with("features/44_unarchive.sql") {
+                if table.starts_with(['%', '\'']) && path.ends_with("features/44_unarchive.sql") {
                     composed += 1;
                     continue;
                 }
@@ -261,7 +267,7 @@ fn the_kernel_deletes_from_its_own_tables_alone() {
             assert!(!text.contains("`."), "{}", path.display());
         }
         assert!(deletions > 15, "only {deletions} deletions were found");
-        let known = if dialect == Dialect::Postgres { 2 } else { 0 };
+        let known = if dialect == Dialect::Postgres { 2 } else { 1 };
         assert_eq!(composed, known, "deletions from a table that is a value");
     }
 }

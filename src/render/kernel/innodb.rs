@@ -123,3 +123,19 @@ pub(super) const SINGLE: &[KernelFile] = &[KernelFile {
     text: text!("innodb/strategies/single.sql"),
     prologue: Prologue::Owner,
 }];
+
+/// What archives need besides.
+pub(super) const ARCHIVE: &[KernelFile] = &[
+    KernelFile {
+        name: "25_archive.sql",
+        purpose: "the archive: copies of the rows that go",
+        text: text!("innodb/features/25_archive.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
+        name: "44_unarchive.sql",
+        purpose: "how rows leave the archive",
+        text: text!("innodb/features/44_unarchive.sql"),
+        prologue: Prologue::Owner,
+    },
+];

@@ -41,7 +41,7 @@ VALUES (
     true,
     JSON_VALUE(@windrow_document, '$.schema'),
     JSON_VALUE(@windrow_document, '$.workers'),
-    COALESCE(JSON_CONTAINS(@windrow_document, 'true', '$.archives'), false),
+    JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives'),
     JSON_VALUE(@windrow_document, '$.run_lock'),
     JSON_VALUE(@windrow_document, '$.roles.owner'),
     JSON_VALUE(@windrow_document, '$.roles.operator'),
@@ -378,7 +378,7 @@ BEGIN
         known_table, known_column, known_key, known_index, known_window, known_job, known_trigger, known_setting, setting, setting_log,
         settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog, run_count, metrics, unarchived,
         index_state, left_behind, last_left, due_now, backlog_now,
-        kept_run;
+        kept_run, known_archive;
     CALL drop_shadows_of_tables();
 END;
 

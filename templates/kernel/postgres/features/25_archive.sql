@@ -160,7 +160,12 @@ $windrow$;
 --# comment on function fit_archive
 COMMENT ON FUNCTION fit_archive(text) IS
     'Adds to the archive table of a table the columns that this has and it lacks, and makes its view anew. The installation calls it.';
---+ archives
+--+ each archive
+--# create table this archive
+SELECT make_archive(current_setting('windrow.archived'));
+--# create view this view
+SELECT fit_archive(current_setting('windrow.archived'));
+--+ end
 
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
 -- then it holds locks that keep the columns as they are.

@@ -1,0 +1,257 @@
+-- Rows are copied here by the transaction that deletes them, under the locks of the deletion. An archive table has the columns
+-- of its source behind three of its own, no constraint but its key, and no foreign key: rows come and go by windrow's routines
+-- alone. Columns that the source gets are added when this file is applied again; none is dropped or changed. The view has the
+-- columns of the source in their present order, so that a row comes in as it is.
+
+-- known_archive: which tables have an archive.
+--# create table known_archive
+CREATE TABLE IF NOT EXISTS known_archive (
+    name     varchar(64)  NOT NULL PRIMARY KEY,
+    position int          NOT NULL,
+    place    int          NOT NULL,
+    archive  varchar(64)  NOT NULL,
+    entry    varchar(64)  NOT NULL,
+    quoted   varchar(140) NOT NULL,
+    rules    json         NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The tables of which rows are archived, by their positions in the spec. place: in the order in which rows come back, parents before children; archive: the table with the copies, quoted: as statements name it; entry: the view through which they come in; rules: those that archive rows of the table. Written by an installation.';
+--# register the archives
+REPLACE INTO known_archive (name, position, place, archive, entry, quoted, rules)
+SELECT
+    a.name, a.position, a.place, a.archive, a.entry, CONCAT('`', REPLACE(a.archive, '`', '``'), '`'),
+    COALESCE((SELECT JSON_ARRAYAGG(r.rule) FROM rule AS r WHERE JSON_CONTAINS(r.document, JSON_QUOTE(a.name), '$.archive')), '[]')
+FROM spec AS s
+JOIN JSON_TABLE(s.document, '$.archives[*]' COLUMNS (
+    position FOR ORDINALITY, name varchar(64) PATH '$.table', place int PATH '$.place',
+    archive varchar(64) PATH '$.archive', entry varchar(64) PATH '$.entry'
+)) AS a;
+--# forget other archives
+DELETE FROM known_archive
+WHERE name NOT IN (
+    SELECT a.name
+    FROM spec AS s
+    JOIN JSON_TABLE(s.document, '$.archives[*]' COLUMNS (name varchar(64) PATH '$.table')) AS a
+);
+--# set group_concat_max_len
+SET SESSION group_concat_max_len = 1048576;
+--# look where the tables are
+SET @windrow_schema = (SELECT s.schema_name FROM spec AS s);
+--+ each archive
+--# look for this archive
+SET @windrow_statement = (
+    SELECT CONCAT(
+        'CREATE TABLE IF NOT EXISTS ', k.quoted, ' (windrow_run_id bigint NOT NULL, windrow_row_id bigint NOT NULL AUTO_INCREMENT, ',
+        'windrow_archived_at datetime(6) NOT NULL, PRIMARY KEY (windrow_run_id, windrow_row_id), KEY (windrow_row_id)) ',
+        'ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin COMMENT = ',
+        QUOTE(CONCAT('Rows of ', k.name, ' that windrow deleted, with the run and the instant (UTC).'))
+    )
+    FROM known_archive AS k
+    WHERE k.name = @windrow_archived
+);
+--# parse this archive
+PREPARE windrow_statement FROM @windrow_statement;
+--# create table this archive
+EXECUTE windrow_statement;
+--# look for the columns of this archive
+SET @windrow_statement = (
+    SELECT COALESCE(CONCAT(
+        'ALTER TABLE ', MIN(k.quoted), ' ',
+        GROUP_CONCAT(
+            'ADD COLUMN `', REPLACE(s.column_name, '`', '``'), '` ', s.column_type,
+            COALESCE(CONCAT(' CHARACTER SET ', s.character_set_name, ' COLLATE ', s.collation_name), ''), ' NULL'
+            ORDER BY s.ordinal_position
+            SEPARATOR ', '
+        )
+    ), 'DO 0')
+    FROM known_archive AS k
+    JOIN information_schema.columns AS s ON s.table_schema = @windrow_schema AND s.table_name = @windrow_archived
+    LEFT JOIN information_schema.columns AS a
+        ON a.table_schema = DATABASE()
+        AND a.table_name = k.archive
+        AND a.column_name = s.column_name
+    WHERE k.name = @windrow_archived
+      AND a.column_name IS NULL
+);
+--# parse the columns of this archive
+PREPARE windrow_statement FROM @windrow_statement;
+--# add the columns of this archive
+EXECUTE windrow_statement;
+--# look for the columns of this view
+SET @windrow_statement = (
+    SELECT CONCAT(
+        'CREATE OR REPLACE DEFINER = `', MIN(w.owner), '` SQL SECURITY INVOKER VIEW `', REPLACE(MIN(k.entry), '`', '``'),
+        '` AS SELECT windrow_run_id, windrow_archived_at, ',
+        GROUP_CONCAT('`', REPLACE(s.column_name, '`', '``'), '`' ORDER BY s.ordinal_position SEPARATOR ', '),
+        ' FROM ', MIN(k.quoted)
+    )
+    FROM known_archive AS k
+    CROSS JOIN spec AS w
+    JOIN information_schema.columns AS s ON s.table_schema = @windrow_schema AND s.table_name = @windrow_archived
+    WHERE k.name = @windrow_archived
+);
+--# parse this view
+PREPARE windrow_statement FROM @windrow_statement;
+--# create view this view
+EXECUTE windrow_statement;
+--# forget this view
+DEALLOCATE PREPARE windrow_statement;
+--+ end
+
+-- unarchived: what has left the archive.
+--# create table unarchived
+CREATE TABLE IF NOT EXISTS unarchived (
+    entry_id   bigint       NOT NULL AUTO_INCREMENT PRIMARY KEY,
+    run_id     bigint       NOT NULL,
+    action     varchar(20)  NOT NULL CHECK (action IN ('PRUNED', 'DROPPED', 'RESTORED')),
+    by_run     bigint       NOT NULL DEFAULT 0,
+    table_name varchar(64)  NOT NULL,
+    table_rows bigint       NOT NULL,
+    `keys`     longtext,
+    done_by    varchar(400) NOT NULL,
+    done_at    datetime(6)  NOT NULL,
+    KEY (run_id)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. Written in the transaction in which they left.';
+
+-- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
+-- then it holds locks that keep the columns as they are.
+--# create procedure archive_misfit
+CREATE PROCEDURE archive_misfit(IN p_rule varchar(64), OUT o_misfit text)
+SQL SECURITY DEFINER
+COMMENT 'Why rows of a rule (NULL: of any) cannot be archived as they are: a table and its column; NULL where nothing is in the way.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_schema varchar(64);
+    DECLARE v_at     int DEFAULT 0;
+    DECLARE v_table  varchar(64);
+    DECLARE v_name   varchar(64);
+    DECLARE v_source longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_entry  longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_hidden text;
+    SET SESSION group_concat_max_len = 1048576;
+    SELECT s.schema_name INTO v_schema FROM spec AS s;
+    SET o_misfit = NULL;
+    WHILE o_misfit IS NULL AND v_at IS NOT NULL DO
+        SELECT MIN(k.position)
+        INTO v_at
+        FROM known_archive AS k
+        WHERE k.position > v_at
+          AND (p_rule IS NULL OR JSON_CONTAINS(k.rules, JSON_QUOTE(p_rule)));
+        IF v_at IS NOT NULL THEN
+            SELECT k.name, k.entry INTO v_table, v_name FROM known_archive AS k WHERE k.position = v_at;
+            SELECT
+                GROUP_CONCAT(
+                    CONCAT(c.column_name, ' ', c.column_type, COALESCE(CONCAT(' ', c.character_set_name), ''))
+                    ORDER BY c.ordinal_position
+                    SEPARATOR ', '
+                ),
+                MIN(IF(c.extra LIKE '%INVISIBLE%', c.column_name, NULL))
+            INTO v_source, v_hidden
+            FROM information_schema.columns AS c
+            WHERE c.table_schema = v_schema
+              AND c.table_name = v_table;
+            SELECT GROUP_CONCAT(
+                CONCAT(c.column_name, ' ', c.column_type, COALESCE(CONCAT(' ', c.character_set_name), ''))
+                ORDER BY c.ordinal_position
+                SEPARATOR ', '
+            )
+            INTO v_entry
+            FROM information_schema.columns AS c
+            WHERE c.table_schema = DATABASE()
+              AND c.table_name = v_name
+              AND c.ordinal_position > 2;
+            IF v_hidden IS NOT NULL THEN
+                SET o_misfit = CONCAT(v_table, '.', v_hidden, ' is invisible, and would not be copied');
+            ELSEIF NOT v_source <=> v_entry THEN
+                SELECT MIN(CONCAT(
+                    v_table, '.', c.column_name,
+                    COALESCE(CONCAT(' is ', c.column_type, ', and ', e.column_type, ' there'), ' is not there')
+                ))
+                INTO o_misfit
+                FROM information_schema.columns AS c
+                LEFT JOIN information_schema.columns AS e
+                    ON e.table_schema = DATABASE()
+                    AND e.table_name = v_name
+                    AND e.column_name = c.column_name
+                WHERE c.table_schema = v_schema
+                  AND c.table_name = v_table
+                  AND NOT (e.column_type <=> c.column_type AND e.character_set_name <=> c.character_set_name);
+                SET o_misfit = COALESCE(o_misfit, CONCAT('columns of ', v_table, ' are gone, or have another place'));
+            END IF;
+        END IF;
+    END WHILE;
+    SET SESSION group_concat_max_len = v_length;
+END;
+--# create procedure check_archive
+CREATE PROCEDURE check_archive(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Raises an error where archive_misfit() finds something. windrow install adds new columns; a type is changed by hand, in the archive table. Example: CALL check_archive(NULL);'
+BEGIN
+    DECLARE v_misfit text;
+    DECLARE v_text   varchar(128);
+    CALL archive_misfit(p_rule, v_misfit);
+    IF v_misfit IS NOT NULL THEN
+        SET v_text = CONCAT(LEFT(CONCAT('the archive does not fit: ', v_misfit), 104), '; run windrow install');
+        SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = v_text;
+    END IF;
+END;
+
+-- check_copied: as many rows were deleted as were copied before, or the batch fails.
+--# create procedure check_copied
+CREATE PROCEDURE check_copied(IN p_table varchar(64), IN p_copied bigint, IN p_deleted bigint)
+SQL SECURITY DEFINER
+COMMENT 'Raises an error unless as many rows of a table were deleted as were copied into its archive.'
+BEGIN
+    DECLARE v_text varchar(128);
+    IF p_copied <> p_deleted THEN
+        SET v_text = LEFT(
+            CONCAT(p_copied, ' rows of ', p_table, ' were archived, and ', p_deleted, ' deleted; the batch is rolled back'), 128
+        );
+        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+    END IF;
+END;
+
+-- archive_do: the only place where the name of an archive becomes a statement. It is composed of names in the registry; what it
+-- finds is in @windrow_found.
+--# create procedure archive_do
+CREATE PROCEDURE archive_do(IN p_statement longtext, OUT o_rows bigint)
+SQL SECURITY DEFINER
+COMMENT 'Does a statement about archives that is composed of names in the registry; answers how many rows it changed.'
+BEGIN
+    SET @windrow_statement = p_statement;
+    PREPARE windrow_archived FROM @windrow_statement;
+    EXECUTE windrow_archived;
+    SET o_rows = ROW_COUNT();
+    DEALLOCATE PREPARE windrow_archived;
+    SET @windrow_statement = NULL;
+END;
+
+-- check_uninstall: archived rows exist nowhere else. They go only where someone said so, by: SET @windrow_drop_archive = 'yes';
+--# create procedure check_uninstall
+CREATE PROCEDURE check_uninstall()
+SQL SECURITY DEFINER
+COMMENT 'Raises an error while there are archived rows, unless @windrow_drop_archive is ''yes''; then no run begins any more.'
+BEGIN
+    DECLARE v_lock   varchar(80);
+    DECLARE v_at     int;
+    DECLARE v_name   varchar(64);
+    DECLARE v_quoted varchar(140);
+    DECLARE v_rows   bigint;
+    IF COALESCE(@windrow_drop_archive, '') <> 'yes' THEN
+        SELECT s.run_lock INTO v_lock FROM spec AS s;
+        IF COALESCE(GET_LOCK(v_lock, 10), 0) = 0 THEN
+            CALL not_ready('a run is in progress', CONCAT('CALL ', DATABASE(), '.pause() and wait for its end'));
+        END IF;
+        SELECT MIN(k.position) INTO v_at FROM known_archive AS k;
+        WHILE v_at IS NOT NULL DO
+            SELECT k.archive, k.quoted INTO v_name, v_quoted FROM known_archive AS k WHERE k.position = v_at;
+            CALL archive_do(CONCAT('SELECT EXISTS (SELECT 1 FROM ', v_quoted, ') INTO @windrow_found'), v_rows);
+            IF @windrow_found THEN
+                CALL not_ready(
+                    CONCAT('there are rows in ', v_name), 'copy them, then SET @windrow_drop_archive = ''yes'' (--drop-archive)'
+                );
+            END IF;
+            SELECT MIN(k.position) INTO v_at FROM known_archive AS k WHERE k.position > v_at;
+        END WHILE;
+    END IF;
+END;

@@ -47,6 +47,8 @@ pub struct CatalogTable {
     pub referenced_by: Vec<ForeignKey>,
     /// Rules that act on DELETE (PostgreSQL).
     pub rules: Vec<String>,
+    /// Rules that act on UPDATE (PostgreSQL).
+    pub update_rules: Vec<String>,
     /// Tables that inherit from this one without being partitions (PostgreSQL).
     pub children: Vec<String>,
     /// Triggers that users made.
@@ -130,6 +132,8 @@ pub struct ForeignKey {
     /// `NO ACTION`, `RESTRICT`, `CASCADE`, `SET NULL` or `SET DEFAULT`; the latter two with some of the columns in brackets
     /// where it is not all of them (PostgreSQL).
     pub on_delete: String,
+    /// The same when what it names is set.
+    pub on_update: String,
 }
 
 /// One trigger.

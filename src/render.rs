@@ -12,6 +12,7 @@ use spec_view::spec_view;
 use sql::tidy;
 use templates::{Shown, Templates};
 
+pub use acting::sets;
 pub use indexes::{IndexStatement, index_name, index_statements};
 pub use names::{control_name, home, role_name, run_lock};
 pub use probes::probes;

@@ -6,39 +6,46 @@ use std::collections::BTreeSet;
 use super::finding::{Finding, error, notice, warning};
 use crate::catalog::{Catalog, CatalogTable, ForeignKey};
 use crate::dialect::Dialect;
-use crate::graph::{ACTING, Graph, KnownKey, Table};
-use crate::plan;
+use crate::graph::{ACTING, Graph, KnownKey, Table, TableId};
+use crate::{plan, render};
 
 /// Adds what acts on the tables whose rows go and is not in the spec.
 pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     let known = graph.known_keys();
-    for table in going(graph) {
+    let going = going(graph);
+    for (table, at) in graph.tables.iter().zip(0..) {
         let Some(live) = catalog.tables.get(&table.name) else {
             continue;
         };
-        for key in &live.referenced_by {
-            if let Some(finding) = key_finding(graph, catalog, &known, table, key) {
-                found.push(finding);
+        let goes = going.contains(&TableId(at));
+        let sets = render::sets(graph, TableId(at), catalog.dialect);
+        if goes {
+            for key in keys_on(catalog, live) {
+                if let Some(finding) = key_finding(graph, catalog, &known, table, key) {
+                    found.push(finding);
+                }
+            }
+            rules(table, &live.rules, "DELETE", found);
+            triggers(catalog, table, live, found);
+        }
+        if !sets.is_empty() {
+            for key in keys_on(catalog, live) {
+                found.extend(set_finding(catalog, table, &sets, key));
+            }
+            rules(table, &live.update_rules, "UPDATE", found);
+        }
+        if goes || !sets.is_empty() {
+            for child in &live.children {
+                let message = format!(
+                    "inherits from `{}`: its rows would be taken for rows of that",
+                    table.name
+                );
+                found.push(error("inheritance", child, message).help(format!(
+                    "ALTER TABLE {child} NO INHERIT {}, or make it a partition",
+                    table.name
+                )));
             }
         }
-        for rule in &live.rules {
-            let message = format!("the rule `{rule}` acts on DELETE, beside or instead of windrow");
-            found.push(error("rule", &table.name, message).help(format!(
-                "DROP RULE {rule} ON {}; what it does can be a trigger, or an edge of the spec",
-                table.name
-            )));
-        }
-        for child in &live.children {
-            let message = format!(
-                "inherits from `{}`: its rows would be read and deleted as rows of that",
-                table.name
-            );
-            found.push(error("inheritance", child, message).help(format!(
-                "ALTER TABLE {child} NO INHERIT {}, or make it a partition",
-                table.name
-            )));
-        }
-        triggers(catalog, table, live, found);
     }
     if catalog.dialect == Dialect::Postgres {
         collations(graph, catalog, found);
@@ -52,11 +59,56 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
 }
 
 /// The tables from which some rule deletes.
-fn going(graph: &Graph) -> Vec<&Table> {
+fn going(graph: &Graph) -> BTreeSet<TableId> {
     let plan = plan::make(graph);
     let steps = plan.purges.iter().flat_map(|purge| &purge.steps);
-    let tables: BTreeSet<_> = steps.map(|step| step.table).collect();
-    tables.into_iter().map(|id| graph.table(id)).collect()
+    steps.map(|step| step.table).collect()
+}
+
+/// The foreign keys that name a table, or the one of which it is a partition.
+fn keys_on<'a>(
+    catalog: &'a Catalog,
+    live: &'a CatalogTable,
+) -> impl Iterator<Item = &'a ForeignKey> {
+    let above = |live: &&'a CatalogTable| catalog.tables.get(live.partition_of.as_deref()?);
+    std::iter::successors(Some(live), above).flat_map(|live| &live.referenced_by)
+}
+
+fn rules(table: &Table, rules: &[String], event: &str, found: &mut Vec<Finding>) {
+    for rule in rules {
+        let message = format!("the rule `{rule}` acts on {event}, beside or instead of windrow");
+        found.push(error("rule", &table.name, message).help(format!(
+            "DROP RULE {rule} ON {}; what it does can be a trigger, or an edge of the spec",
+            table.name
+        )));
+    }
+}
+
+/// What there is to say of a foreign key that acts when what it names is set.
+fn set_finding(
+    catalog: &Catalog,
+    parent: &Table,
+    sets: &[&str],
+    key: &ForeignKey,
+) -> Option<Finding> {
+    let mut named = key.target_columns.iter();
+    let set = named.find(|column| sets.contains(&column.as_str()))?;
+    if !ACTING.contains(&key.on_update.as_str()) {
+        return None;
+    }
+    let own = key.table.strip_prefix(&catalog.schema);
+    let own = own.and_then(|rest| rest.strip_prefix('.'));
+    let message = format!(
+        "references `{}` by `{}` ({}, on update {}), and windrow sets `{set}`",
+        parent.name,
+        key.name,
+        key.columns.join(", "),
+        key.on_update.to_lowercase()
+    );
+    Some(
+        error("unlisted-reference", own.unwrap_or(&key.table), message)
+            .help("let the key do ON UPDATE NO ACTION, or let it name other columns"),
+    )
 }
 
 /// What there is to say of a foreign key; nothing where the spec accounts for it.
@@ -126,7 +178,9 @@ fn key_finding(
             edge(" restrict")
         )));
     }
-    let help = if behind.is_some() {
+    let help = if behind.is_some_and(|edge| edge.effects.is_empty()) {
+        "it would act on rows that stay by the spec: let the key do NO ACTION".to_owned()
+    } else if behind.is_some() {
         "the spec says `set null` of these columns: let the key do ON DELETE SET NULL, or take `set null` out, so that the rows go"
             .to_owned()
     } else if own.is_none() {

@@ -1,6 +1,6 @@
 //! The foreign keys that a spec accounts for: what the server may do by itself when a row of a managed table goes.
 
-use crate::graph::{Action, Edge, Graph};
+use crate::graph::{Action, Edge, Graph, Unit};
 
 /// What a foreign key does to the rows that refer, when the row that they name goes.
 pub const ACTING: [&str; 3] = ["CASCADE", "SET NULL", "SET DEFAULT"];
@@ -29,15 +29,20 @@ impl KnownKey {
         }
     }
 
-    /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep it are
+    /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep a root are
     /// looked for under its lock: nothing is left for the key, whatever it does. A row that is let go of stays, so that
-    /// nothing but SET NULL may happen to it.
+    /// nothing but SET NULL may happen to it. The key may only refuse where it would act on rows that stay: those with the
+    /// value that means "no parent", those that come to keep a row that nobody has locked, and those whose own time has
+    /// not come.
     pub fn of_edge(graph: &Graph, table: &str, edge: &Edge) -> KnownKey {
         let pairs = edge
             .pairs()
             .map(|(column, named)| (column.name.clone(), named.name.clone()));
         KnownKey {
             effects: match edge.action {
+                _ if edge.none.is_some() => &[],
+                Action::Restrict if !graph.locks(edge) => &[],
+                Action::Delete if graph.goes_by_itself(table, edge) => &[],
                 Action::Delete | Action::Restrict => &ACTING,
                 Action::SetNull => &["SET NULL"],
             },
@@ -47,6 +52,24 @@ impl KnownKey {
 }
 
 impl Graph {
+    /// Whether rows of the parent are locked before those that keep them are looked for: roots are.
+    fn locks(&self, edge: &Edge) -> bool {
+        let mut edges = self.table(edge.parent).edges.iter();
+        self.rules.iter().any(|rule| rule.root == edge.parent)
+            && edges.all(|own| own.action != Action::Delete || own.parent == edge.parent)
+    }
+
+    /// Whether the rows of a table go by a time of their own, and not with those that they name.
+    fn goes_by_itself(&self, table: &str, edge: &Edge) -> bool {
+        let timed = self.rules.iter().filter_map(|rule| rule.timed.as_ref());
+        let mut windows = timed.filter(|timed| timed.unit == Unit::Window);
+        windows.any(|timed| {
+            let mut members = timed.members.iter();
+            members.clone().any(|member| member.table == edge.parent)
+                && members.any(|member| self.table(member.table).name == table)
+        })
+    }
+
     /// The foreign keys that the spec accounts for: its edges, the links within root tables, and the references of rules
     /// by time.
     ///

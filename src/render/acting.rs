@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use super::stamp;
+use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, KnownKey, Literal, Table, TableId};
 
 /// A foreign key that the spec accounts for, as the kernel knows it.
@@ -125,6 +127,20 @@ pub(super) fn edges<'a>(graph: &'a Graph, counted: &[TableId]) -> Vec<EdgeDocume
         })
     };
     tables.flat_map(of).collect()
+}
+
+/// The columns of a table that are set: to NULL, as the row that they name goes, or to a removal time.
+pub fn sets(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<&str> {
+    let nulls = graph.table(table).releases().flat_map(Edge::pairs);
+    let stamped = stamp::columns(graph, table, dialect);
+    let times = graph.rules.iter().map(|rule| rule.end_time.name.as_str());
+    let mut columns: Vec<&str> = nulls
+        .map(|(column, _)| column.name.as_str())
+        .chain(times.filter(|time| stamped.contains(&dialect.ident(time))))
+        .collect();
+    columns.sort_unstable();
+    columns.dedup();
+    columns
 }
 
 /// The columns of the keys and edges of a table, sorted.

@@ -11,7 +11,7 @@ use super::names::{control_name, fixed_offset, least_key, lock_class, role_name}
 use super::rules::{batch_setting, by_end, nested, time_name};
 use super::single::SingleView;
 use super::spelling::{key, spelled};
-use super::tables::{counted, updates};
+use super::tables::counted;
 use super::{
     acting, archive, cascade, edges, keeps, newest, orphan_guard, restore, settings, stamp, timed,
 };
@@ -122,8 +122,9 @@ struct Table<'a> {
     columns: Vec<&'a str>,
     #[serde(skip_serializing_if = "is_not")]
     goes: bool,
-    #[serde(skip_serializing_if = "is_not")]
-    is_set: bool,
+    /// The columns that are set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sets: Vec<&'a str>,
 }
 
 /// What stands there about one rule, in the order in which a person reads it.
@@ -276,7 +277,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         let known = Table {
             columns: acting::columns(graph, table),
             goes: going.contains(&table.name.as_str()),
-            is_set: !updates(graph, graph::TableId(at), dialect).is_empty(),
+            sets: acting::sets(graph, graph::TableId(at), dialect),
         };
         (table.name.as_str(), known)
     });

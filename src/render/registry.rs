@@ -8,7 +8,7 @@ use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
 use super::{acting, document, restore};
 use crate::dialect::Dialect;
-use crate::graph::Graph;
+use crate::graph::{Graph, TableId};
 use crate::plan::Plan;
 
 /// What stands in the registry about the whole of an installation.
@@ -66,13 +66,16 @@ struct Starts {
     weekdays: Option<String>,
 }
 
-/// A table of the application, the columns of its keys and edges, and whether its rows go.
+/// A table of the application, the columns of its keys and edges, whether its rows go, and what of them is set.
 #[derive(Serialize)]
 struct Table<'a> {
     name: &'a str,
     columns: Vec<&'a str>,
     #[serde(skip_serializing_if = "is_not")]
     goes: u8,
+    /// The columns that are set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sets: Vec<&'a str>,
 }
 
 /// An index that the statements need.
@@ -107,10 +110,11 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
             weekdays,
         }
     });
-    let tables = graph.tables.iter().map(|table| {
+    let tables = graph.tables.iter().zip(0..).map(|(table, at)| {
         let columns = acting::columns(graph, table);
         Table {
             name: &table.name,
+            sets: acting::sets(graph, TableId(at), dialect),
             goes: going.contains(&table.name.as_str()).into(),
             // A table without keys and edges is compared by all of its columns.
             columns: if columns.is_empty() {

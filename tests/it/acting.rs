@@ -17,9 +17,12 @@ tests! {
         a_table_in_the_place_of_another_is_told,
         other_columns_are_told,
         what_the_spec_accounts_for_passes,
+        what_compares_otherwise_is_told,
+        a_key_may_only_refuse_where_rows_stay,
     ],
     on_postgres: [
         keys_of_partitions_act_on_their_table,
+        keys_of_the_whole_act_on_a_partition,
         a_partition_that_comes_during_a_batch_rolls_it_back,
         collations_that_take_different_keys_for_equal_are_told,
     ],
@@ -33,6 +36,7 @@ schema   = "public"
 runs = { key = "id integer" }
 arts = { key = "id integer", parents = ["run_id -> runs.id"] }
 uses = { key = "id integer", parents = ["run_id -> runs.id"] }
+memos = { parents = ["run_id -> runs.id set null"] }
 
 [ignore]
 audit = "kept for the auditors"
@@ -46,7 +50,7 @@ retention = { default = "30d" }
 limits    = { batch_families = 2 }
 "#;
 
-const TABLES: [&str; 4] = ["runs", "arts", "uses", "audit"];
+const TABLES: [&str; 5] = ["runs", "arts", "uses", "memos", "audit"];
 
 /// What `check` says of anything that acts.
 const CODES: [&str; 5] = [
@@ -62,6 +66,7 @@ const SCHEMA: &str = "
 CREATE TABLE runs (id integer NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL, retry_of integer);
 CREATE TABLE arts (id integer NOT NULL PRIMARY KEY, run_id integer NOT NULL);
 CREATE TABLE uses (id integer NOT NULL PRIMARY KEY, run_id integer NOT NULL, art_id integer, art_run integer);
+CREATE TABLE memos (id integer NOT NULL PRIMARY KEY, run_id integer UNIQUE);
 CREATE TABLE audit (id integer NOT NULL PRIMARY KEY, run_id integer);
 CREATE UNIQUE INDEX art_of_run ON arts (id, run_id);
 INSERT INTO runs (id, state, ended, retry_of) VALUES
@@ -69,6 +74,7 @@ INSERT INTO runs (id, state, ended, retry_of) VALUES
     (4, 'done', '2025-01-04 00:00:00', NULL), (5, 'running', NULL, 3), (6, 'done', '2037-01-01 00:00:00', 4);
 INSERT INTO arts (id, run_id) VALUES (11, 1), (12, 2), (13, 3), (14, 4), (15, 5);
 INSERT INTO uses (id, run_id, art_id, art_run) VALUES (21, 1, 11, 1), (23, 3, 13, 3), (25, 5, 13, 3), (26, 6, 14, 4);
+INSERT INTO memos (id, run_id) VALUES (43, 3), (44, 4);
 INSERT INTO audit (id, run_id) VALUES (33, 3), (34, 4)";
 
 /// Something in the catalog that acts, how it goes again, and how it is told.
@@ -131,6 +137,13 @@ fn acts(dialect: Dialect) -> Vec<Act> {
             "table other references runs by acts (on delete cascade)",
             "other",
         ),
+        // The column that it names is set.
+        act(
+            "ALTER TABLE audit ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES memos (run_id) ON UPDATE CASCADE",
+            of_audit,
+            "table audit references memos by acts (on update cascade)",
+            "audit",
+        ),
         // An edge joins the same tables, by another column.
         act(
             "ALTER TABLE uses ADD CONSTRAINT acts_too FOREIGN KEY (art_run) REFERENCES runs (id) ON DELETE CASCADE",
@@ -171,6 +184,18 @@ fn acts(dialect: Dialect) -> Vec<Act> {
                 "table runs_kept inherits from runs",
                 "runs_kept",
             ),
+            act(
+                "CREATE RULE acts AS ON UPDATE TO memos DO ALSO DELETE FROM audit",
+                "DROP RULE acts ON memos",
+                "table memos has the rule acts, which acts on UPDATE",
+                "memos",
+            ),
+            act(
+                "CREATE TABLE memos_kept () INHERITS (memos); INSERT INTO memos_kept (id, run_id) VALUES (103, 3)",
+                "DROP TABLE memos_kept",
+                "table memos_kept inherits from memos",
+                "memos_kept",
+            ),
         ],
         Dialect::Mysql | Dialect::Mariadb => vec![
             act(
@@ -184,6 +209,12 @@ fn acts(dialect: Dialect) -> Vec<Act> {
                 "ALTER TABLE uses ENGINE = InnoDB",
                 "table uses has the engine MyISAM",
                 "uses",
+            ),
+            act(
+                "ALTER TABLE memos ENGINE = MyISAM",
+                "ALTER TABLE memos ENGINE = InnoDB",
+                "table memos has the engine MyISAM",
+                "memos",
             ),
         ],
     });
@@ -531,12 +562,30 @@ fn keys_of_partitions_act_on_their_table() {
     let run = changed_during_a_run(&mut installation, bill);
     assert_told(&anyhow::anyhow!("{}", run["reason"]), told);
     assert_eq!(installation.number("SELECT COUNT(*) FROM bill"), 1);
-    // A further partition is nothing to stop for.
+    // A further partition is nothing to stop for, nor is a rule of one, which does nothing where the whole table is named.
     installation.execute("DROP TABLE bill");
+    installation.execute("CREATE RULE idle AS ON DELETE TO events_1 DO INSTEAD NOTHING");
     let run = changed_during_a_run(
         &mut installation,
         "CREATE TABLE events_3 PARTITION OF events FOR VALUES FROM (200) TO (300)",
     );
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM events"), 0);
+}
+
+/// The spec names a partition, and keys name the table that it is a part of.
+fn keys_of_the_whole_act_on_a_partition() {
+    let spec = EVENTS.replace("events", "events_1");
+    let mut installation = Installation::of(Dialect::Postgres, PARTITIONED, &graph_of(&spec));
+    installation.arm();
+    installation.execute("CREATE TABLE bill (id integer, event integer CONSTRAINT acts REFERENCES events (id) ON DELETE CASCADE); INSERT INTO bill VALUES (1, 6)");
+    let told = "table bill references events_1 by acts (on delete cascade)";
+    let error = installation.run(json!({})).expect_err("a key to the whole");
+    assert_told(&error, told);
+    let found = findings(&installation, Dialect::Postgres, &spec);
+    assert_eq!(errors(&found), ["bill"]);
+    installation.execute("DROP TABLE bill");
+    let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(installation.number("SELECT COUNT(*) FROM events"), 0);
 }
@@ -594,6 +643,7 @@ fn collations_that_take_different_keys_for_equal_are_told() {
         CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
         CREATE TABLE runs (id varchar(20) PRIMARY KEY, state varchar(20), ended timestamp);
         CREATE TABLE uses (id integer PRIMARY KEY, run_id varchar(20) COLLATE loose);
+        CREATE TABLE memos (run_id varchar(20));
         CREATE TABLE audit (id integer);
         INSERT INTO runs VALUES ('due', 'done', '2025-01-01'), ('DUE', 'running', NULL);
         INSERT INTO uses VALUES (1, 'due'), (2, 'DUE')";
@@ -616,4 +666,117 @@ fn collations_that_take_different_keys_for_equal_are_told() {
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
     assert_eq!(installation.texts("SELECT run_id FROM uses"), ["DUE"]);
+}
+
+/// Types and collations by which a row would be taken for one of another parent.
+fn what_compares_otherwise_is_told(dialect: Dialect) {
+    let rounds: &[(&str, &str, &str, &str, &str)] = match dialect {
+        Dialect::Postgres => &[(
+            "bigint",
+            "bigint",
+            "double precision",
+            "9007199254740993, 9007199254740992",
+            "bigint",
+        )],
+        Dialect::Mysql | Dialect::Mariadb => &[
+            (
+                "bigint",
+                "bigint",
+                "double",
+                "9007199254740993, 9007199254740992",
+                "bigint",
+            ),
+            (
+                "varchar",
+                "varchar(20) CHARACTER SET latin1 COLLATE latin1_bin",
+                "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+                "'due', 'DUE'",
+                "varchar(20) CHARACTER SET latin1 COLLATE latin1_bin",
+            ),
+            ("integer", "integer", "varchar(20)", "7, 8", "integer"),
+        ],
+    };
+    for (declared, key, column, keys, mended) in rounds {
+        let spec = SPEC
+            .replace(
+                "runs = { key = \"id integer\" }",
+                &format!("runs = {{ key = \"id {declared}\" }}"),
+            )
+            .replace(
+                "arts = { key = \"id integer\", parents = [\"run_id -> runs.id\"] }\n",
+                "",
+            )
+            .replace(
+                "memos = { parents = [\"run_id -> runs.id set null\"] }\n",
+                "",
+            );
+        let (due, living) = keys.split_once(", ").expect("two keys");
+        let schema = format!(
+            "CREATE TABLE runs (id {key} NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL);
+             CREATE TABLE uses (id integer NOT NULL PRIMARY KEY, run_id {column});
+             CREATE TABLE audit (id integer);
+             INSERT INTO runs VALUES ({due}, 'done', '2025-01-01'), ({living}, 'running', NULL);
+             INSERT INTO uses VALUES (1, {due}), (2, {living})"
+        );
+        let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+        let told = "table uses compares run_id otherwise than runs does id";
+        let error = installation.attempt("CALL W.arm()").expect_err(column);
+        assert_told(&error, told);
+        installation.execute(&match dialect {
+            Dialect::Postgres => format!("DELETE FROM uses; ALTER TABLE uses ALTER run_id TYPE {mended}; INSERT INTO uses VALUES (1, {due}), (2, {living})"),
+            Dialect::Mysql | Dialect::Mariadb => format!("DELETE FROM uses; ALTER TABLE uses MODIFY run_id {mended}; INSERT INTO uses VALUES (1, {due}), (2, {living})"),
+        });
+        installation.arm();
+        let run = installation.run(json!({})).expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+        assert_eq!(installation.texts("SELECT id FROM uses"), ["2"], "{column}");
+    }
+}
+
+/// Where the spec says that rows stay, a key that would take them is not what the spec says, on whichever columns it stands:
+/// rows that belong to nothing, rows that keep a row which no batch has locked yet, rows whose own time has not come.
+fn a_key_may_only_refuse_where_rows_stay(dialect: Dialect) {
+    let spec = SPEC
+        .replace(
+            "uses = { key = \"id integer\", parents = [\"run_id -> runs.id\"] }",
+            "uses = { key = \"id integer\", parents = [\"run_id -> runs.id unless 0\"] }\n\
+             bills = { parents = [\"art_id -> arts.id restrict\"] }",
+        )
+        .replace("[rules.runs]", "[rules.visits]\nstrategy = \"removal-time\"\nroot = \"visits\"\ntables = [\"steps: visit_id\", \"visits\"]\ntime = \"removal\"\nunit = \"window\"\n\n[rules.runs]")
+        .replace("[tables]", "[tables]\nvisits = { key = \"id integer\" }\nsteps = { parents = [\"visit_id -> visits.id\"] }");
+    let schema = format!(
+        "{SCHEMA};
+         INSERT INTO runs (id, state, ended) VALUES (0, 'done', '2025-01-01 00:00:00');
+         INSERT INTO uses (id, run_id) VALUES (20, 0);
+         CREATE TABLE bills (id integer NOT NULL PRIMARY KEY, art_id integer);
+         INSERT INTO bills VALUES (53, 13);
+         CREATE TABLE visits (id integer NOT NULL PRIMARY KEY, removal timestamp NULL);
+         CREATE TABLE steps (id integer NOT NULL PRIMARY KEY, visit_id integer, removal timestamp NULL);
+         INSERT INTO visits VALUES (1, '2025-01-01 00:00:00');
+         INSERT INTO steps VALUES (61, 1, '2025-01-01 00:00:00'), (62, 1, '2037-01-01 00:00:00'), (63, 1, NULL)"
+    );
+    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+    for (table, column, parent) in [
+        ("uses", "run_id", "runs"),
+        ("bills", "art_id", "arts"),
+        ("steps", "visit_id", "visits"),
+    ] {
+        let key = format!(
+            "ALTER TABLE {table} ADD CONSTRAINT acts FOREIGN KEY ({column}) REFERENCES {parent} (id)"
+        );
+        installation.execute(&format!("{key} ON DELETE CASCADE"));
+        let told = format!("table {table} references {parent} by acts (on delete cascade)");
+        let error = installation.attempt("CALL W.arm()").expect_err(table);
+        assert_told(&error, &told);
+        assert_eq!(
+            errors(&findings(&installation, dialect, &spec)),
+            [table],
+            "{table}"
+        );
+        installation.execute(&format!("ALTER TABLE {table} DROP CONSTRAINT acts"));
+        installation.execute(&key);
+        assert_eq!(errors(&findings(&installation, dialect, &spec)), [""; 0]);
+        installation.arm();
+        installation.execute(&format!("ALTER TABLE {table} DROP CONSTRAINT acts"));
+    }
 }

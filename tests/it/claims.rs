@@ -110,6 +110,11 @@ fn what_somebody_else_has_made_is_refused_by_name() -> Result<()> {
             ("granted", format!("CREATE ROLE {owner}; GRANT {owner} TO mallory"), vec![&*owner, "granted to mallory", "REVOKE"]),
             ("member", format!("CREATE ROLE {owner} IN ROLE app"), vec![&*owner, "member of app"]),
             (
+                "default privileges",
+                format!("CREATE ROLE {owner}; ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT EXECUTE ON ROUTINES TO mallory"),
+                vec![&*owner, "default privileges", "mallory", "REVOKE ALL ON ROUTINES FROM mallory"],
+            ),
+            (
                 "schema",
                 format!("SET ROLE mallory; CREATE SCHEMA {W}; {evil}; RESET ROLE"),
                 vec!["schema", "belongs to mallory", "DROP SCHEMA"],
@@ -152,6 +157,9 @@ fn what_somebody_else_has_made_is_refused_by_name() -> Result<()> {
             }
             let told = rig::number(&mut admin, "SELECT count(*) FROM public.told")?;
             ensure!(told == 0, "{round}: what was prepared was executed");
+            if round == "default privileges" {
+                admin.batch_execute(&format!("DROP OWNED BY {owner}"))?;
+            }
             admin.batch_execute(&format!(
                 "DROP SCHEMA IF EXISTS {W} CASCADE; DROP FUNCTION IF EXISTS public.evil() CASCADE;
                  DROP ROLE IF EXISTS {owner}; DROP ROLE IF EXISTS {W}_operator; DROP ROLE IF EXISTS {W}_auditor"
@@ -463,7 +471,7 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
         admin.batch_execute(&format!(
             "CALL {W}.arm();
              CREATE ROLE app LOGIN; CREATE ROLE olga LOGIN IN ROLE {W}_operator;
-             CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC;
+             CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC; GRANT CREATE ON SCHEMA public TO app;
              ALTER TABLE t_ds_alert OWNER TO app; ALTER TABLE t_ds_workflow_instance OWNER TO app"
         ))?;
         let mut app = Client::connect(&server.url("ds", "app"), NoTls)?;
@@ -475,7 +483,9 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
              CREATE TABLE app.log (id integer); GRANT INSERT ON app.log TO PUBLIC;
              CREATE CONSTRAINT TRIGGER later AFTER INSERT ON app.log DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.later();
              CREATE FUNCTION app.again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN NULL; END $$;
-             CREATE FUNCTION app.held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('DECLARE mine_%s CURSOR WITH HOLD FOR SELECT app.tell()', OLD.id); RETURN OLD; END $$",
+             CREATE FUNCTION app.held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('DECLARE mine_%s CURSOR WITH HOLD FOR SELECT app.tell()', OLD.id); RETURN OLD; END $$;
+             CREATE FUNCTION app.noted() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN 1; EXCEPTION WHEN OTHERS THEN RETURN 1; END $$;
+             CREATE FUNCTION app.mine(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN app.noted(); END $$",
         )?;
         let version = rig::number(&mut admin, "SELECT current_setting('server_version_num')")?;
         let superuser = || -> Result<Vec<(&str, Client)>> {
@@ -517,6 +527,13 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
                 "TRIGGER mine BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW EXECUTE FUNCTION app.held()",
                 i64::MAX,
             ),
+            // The planner calls a function of an index, of a table that is only read, too.
+            (
+                "planned",
+                "t_ds_alert",
+                "INDEX mine ON t_ds_alert ((id + app.mine(1)))",
+                180_000,
+            ),
         ] {
             app.batch_execute(&format!("CREATE {trigger}"))?;
             for (who, mut client) in superuser()? {
@@ -556,7 +573,7 @@ fn a_superuser_lends_the_application_nothing() -> Result<()> {
                 "{round}: {result}"
             );
             app.batch_execute(&format!(
-                "DROP TRIGGER mine ON {table}; DELETE FROM app.told"
+                "DROP TRIGGER IF EXISTS mine ON {table}; DROP INDEX IF EXISTS mine; DELETE FROM app.told"
             ))?;
         }
         // What only inserts, or is switched off, or is a superuser's own, is no reason.

@@ -68,7 +68,7 @@ CREATE TABLE pause (id integer PRIMARY KEY, task {uuid}, FOREIGN KEY (task) REFE
 CREATE INDEX pause_task ON pause (task);
 CREATE TABLE pair (id integer PRIMARY KEY, one_dag varchar(50), one_run varchar(50), other_dag varchar(50), other_run varchar(50), FOREIGN KEY (one_dag, one_run) REFERENCES dag_run (dag_id, run_id) ON DELETE CASCADE, FOREIGN KEY (other_dag, other_run) REFERENCES dag_run (dag_id, run_id));
 CREATE TABLE mixed (id integer PRIMARY KEY, task {uuid}, dag_id varchar(50), run_id varchar(50), run integer, FOREIGN KEY (task) REFERENCES task (id), FOREIGN KEY (dag_id, run_id) REFERENCES dag_run (dag_id, run_id), FOREIGN KEY (run) REFERENCES dag_run (id) ON DELETE CASCADE);
-CREATE TABLE audit (id integer PRIMARY KEY, dag_id varchar(50), task_id varchar(50), run_id varchar(50), map_index integer, FOREIGN KEY (dag_id, task_id, run_id, map_index) REFERENCES task (dag_id, task_id, run_id, map_index) ON DELETE CASCADE);
+CREATE TABLE audit (id integer PRIMARY KEY, dag_id varchar(50), task_id varchar(50), run_id varchar(50), map_index integer, FOREIGN KEY (dag_id, task_id, run_id, map_index) REFERENCES task (dag_id, task_id, run_id, map_index));
 CREATE TABLE review (id integer PRIMARY KEY, dag_id varchar(50), run_id varchar(50), FOREIGN KEY (dag_id, run_id) REFERENCES dag_run (dag_id, run_id));
 "
     )

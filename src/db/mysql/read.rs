@@ -139,6 +139,7 @@ fn foreign_key_part(tables: &mut BTreeMap<String, CatalogTable>, schema: &str, r
                 table: text(row, 1),
                 target: text(row, 3),
                 on_delete: text(row, 5),
+                on_update: text(row, 6),
                 ..ForeignKey::default()
             });
         }
@@ -182,7 +183,7 @@ const INDEXES: &str = "
 const FOREIGN_KEYS: &str = "
     SELECT k.CONSTRAINT_NAME, CONCAT(k.TABLE_SCHEMA, '.', k.TABLE_NAME), k.COLUMN_NAME,
            CONCAT(k.REFERENCED_TABLE_SCHEMA, '.', k.REFERENCED_TABLE_NAME), k.REFERENCED_COLUMN_NAME,
-           r.DELETE_RULE
+           r.DELETE_RULE, r.UPDATE_RULE
     FROM information_schema.KEY_COLUMN_USAGE AS k
     JOIN information_schema.REFERENTIAL_CONSTRAINTS AS r
       ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME

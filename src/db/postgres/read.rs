@@ -29,7 +29,8 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             table_bytes: number(&row, 7),
             index_bytes: number(&row, 8),
             rules: list(&row, 9),
-            children: list(&row, 10),
+            update_rules: list(&row, 10),
+            children: list(&row, 11),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -103,6 +104,7 @@ fn foreign_keys(
             target: text(&row, 3),
             target_columns: list(&row, 4),
             on_delete: text(&row, 5),
+            on_update: text(&row, 6),
         };
         let own = |name: &str| {
             name.strip_prefix(schema)?
@@ -129,6 +131,8 @@ const TABLES: &str = "
            (SELECT coalesce(sum(x.relpages), 0)::bigint FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid WHERE i.indrelid = c.oid) * b.size,
            (SELECT json_agg(r.rulename ORDER BY r.rulename) FROM pg_rewrite r
              WHERE r.ev_class = c.oid AND r.ev_type = '4' AND r.ev_enabled IN ('O', 'A'))::text,
+           (SELECT json_agg(r.rulename ORDER BY r.rulename) FROM pg_rewrite r
+             WHERE r.ev_class = c.oid AND r.ev_type = '2' AND r.ev_enabled IN ('O', 'A'))::text,
            (SELECT json_agg(CASE WHEN cn.nspname = $1 THEN h.relname::text ELSE cn.nspname || '.' || h.relname END ORDER BY cn.nspname, h.relname)
               FROM pg_inherits i JOIN pg_class h ON h.oid = i.inhrelid JOIN pg_namespace cn ON cn.oid = h.relnamespace
              WHERE i.inhparent = c.oid AND c.relkind = 'r')::text
@@ -165,7 +169,8 @@ const INDEXES: &str = "
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
     ORDER BY c.relname, x.relname";
 
-// A partition counts as its table, on both ends. The columns of SET NULL (...) came with PostgreSQL 15.
+// A partition counts as its table, on both ends. The columns of SET NULL (...) came with PostgreSQL 15, keys that are not
+// enforced with 18.
 const FOREIGN_KEYS: &str = "
     SELECT k.conname, tn.nspname || '.' || t.relname,
            (SELECT json_agg(a.attname ORDER BY u.n) FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, n)
@@ -176,13 +181,16 @@ const FOREIGN_KEYS: &str = "
            CASE k.confdeltype WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL'
                               WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END
            || coalesce((SELECT ' (' || string_agg(a.attname, ', ' ORDER BY a.attname) || ')' FROM pg_attribute a
-                         WHERE a.attrelid = k.conrelid AND to_jsonb(k) -> 'confdelsetcols' @> to_jsonb(a.attnum)), '')
+                         WHERE a.attrelid = k.conrelid AND to_jsonb(k) -> 'confdelsetcols' @> to_jsonb(a.attnum)), ''),
+           CASE k.confupdtype WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL'
+                              WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END
     FROM pg_constraint k
     JOIN pg_class t ON t.oid = coalesce(pg_partition_root(k.conrelid), k.conrelid)
     JOIN pg_namespace tn ON tn.oid = t.relnamespace
     JOIN pg_class f ON f.oid = coalesce(pg_partition_root(k.confrelid), k.confrelid)
     JOIN pg_namespace fn ON fn.oid = f.relnamespace
     WHERE k.contype = 'f' AND k.conparentid = 0 AND $1 IN (tn.nspname, fn.nspname)
+      AND to_jsonb(k) -> 'conenforced' IS DISTINCT FROM 'false'
     ORDER BY 2, 1";
 
 const TRIGGERS: &str = "

@@ -795,6 +795,8 @@ fn edge(
     let zero = columns.len() == 1 && whole && action == Action::Delete && random.random_bool(0.2);
     let on_delete: &[&'static str] = match action {
         Action::Delete if nullable => &["CASCADE", "NO ACTION", "SET NULL"],
+        // What comes to keep a row that nobody has locked must be refused by its key.
+        Action::Restrict if parent > 0 => &["NO ACTION"],
         Action::Delete | Action::Restrict => &["CASCADE", "NO ACTION"],
         Action::SetNull => &["NO ACTION", "SET NULL"],
     };

@@ -52,9 +52,10 @@ CREATE TABLE IF NOT EXISTS known_table (
 CREATE TABLE IF NOT EXISTS known_column (
     table_name  varchar(64) NOT NULL,
     column_name varchar(64) NOT NULL,
+    is_set      boolean     NOT NULL,
     PRIMARY KEY (table_name, column_name)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The columns of the keys and edges of the tables of the spec. Written by an installation.';
+    COMMENT = 'The columns of the keys and edges of the tables of the spec, and those that are set. Written by an installation.';
 
 -- known_key: the foreign keys that act, as the spec accounts for them.
 --# create table known_key
@@ -148,13 +149,21 @@ BEGIN
     SELECT t.name, false, true
     FROM JSON_TABLE(v_document, '$.ignored[*]' COLUMNS (name varchar(64) PATH '$')) AS t;
     DELETE FROM known_column WHERE table_name > '';
-    INSERT INTO known_column (table_name, column_name)
-    SELECT t.name, t.column_name
+    INSERT INTO known_column (table_name, column_name, is_set)
+    SELECT t.name, t.column_name, false
     FROM JSON_TABLE(v_document, '$.tables[*]' COLUMNS (
         name varchar(64) PATH '$.name',
         NESTED PATH '$.columns[*]' COLUMNS (column_name varchar(64) PATH '$')
     )) AS t
     WHERE t.column_name IS NOT NULL;
+    INSERT INTO known_column (table_name, column_name, is_set)
+    SELECT t.name, t.column_name, true
+    FROM JSON_TABLE(v_document, '$.tables[*]' COLUMNS (
+        name varchar(64) PATH '$.name',
+        NESTED PATH '$.sets[*]' COLUMNS (column_name varchar(64) PATH '$')
+    )) AS t
+    WHERE t.column_name IS NOT NULL
+    ON DUPLICATE KEY UPDATE is_set = true;
     DELETE FROM known_key WHERE table_name > '';
     INSERT INTO known_key (table_name, pairs, parent, effects)
     SELECT k.table_name, k.pairs, k.parent, k.effects

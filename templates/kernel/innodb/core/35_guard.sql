@@ -194,6 +194,20 @@ BEGIN
     WHERE IF(p_going, k.goes, NOT k.ignored);
 END;
 
+-- known_sets: what is set to NULL as the row goes that it names, or to a removal time.
+--# create procedure known_sets
+CREATE PROCEDURE known_sets(OUT o_columns longtext, OUT o_tables longtext)
+SQL SECURITY DEFINER
+COMMENT 'The columns that are set, with their tables, in lower case, and these tables as the catalog spells them, between bars.'
+BEGIN
+    SELECT
+        LOWER(CONCAT('|', COALESCE(GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), ''), '|')),
+        CONCAT('|', COALESCE(GROUP_CONCAT(DISTINCT IF(@@GLOBAL.lower_case_table_names = 0, k.table_name, LOWER(k.table_name)) SEPARATOR '|'), ''), '|')
+    INTO o_columns, o_tables
+    FROM known_column AS k
+    WHERE k.is_set;
+END;
+
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 -- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
@@ -206,6 +220,8 @@ BEGIN
     DECLARE v_beside longtext;
     DECLARE v_schema varchar(64);
     DECLARE v_going  longtext;
+    DECLARE v_sets   longtext;
+    DECLARE v_set    longtext;
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(true, v_schema, v_going);
     DROP TEMPORARY TABLE IF EXISTS work_stranger;
@@ -279,11 +295,73 @@ BEGIN
             VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
         END IF;
     END IF;
+    CALL known_sets(v_sets, v_set);
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT
+        IF(f.constraint_schema = v_schema, f.table_name, CONCAT(f.constraint_schema, '.', f.table_name)),
+        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on update ', LOWER(f.update_rule), '), and the spec does not know it'),
+        true
+    FROM information_schema.referential_constraints AS f
+    WHERE f.unique_constraint_schema = v_schema
+      AND (p_all OR f.constraint_schema = v_schema)
+      AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_set) > 0
+      AND EXISTS (
+          SELECT 1
+          FROM information_schema.key_column_usage AS u
+          WHERE u.constraint_schema = f.constraint_schema
+            AND u.constraint_name = f.constraint_name
+            AND u.table_name = f.table_name
+            AND u.referenced_table_schema = v_schema
+            AND LOCATE(LOWER(CONCAT('|', u.referenced_table_name, '.', u.referenced_column_name, '|')), v_sets) > 0
+      )
+    ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+    -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact.
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT
+        c.table_name,
+        LEFT(CONCAT(
+            'compares ', c.own, ' otherwise than ', c.parent, ' does ', c.named, ': they are ', c.type, COALESCE(CONCAT(' ', c.collation), ''),
+            ' and ', c.parent_type, COALESCE(CONCAT(' ', c.parent_collation), '')
+        ), 400),
+        true
+    FROM (
+        SELECT
+            e.table_name, e.parent, a.column_name AS own, b.column_name AS named,
+            a.column_type AS type, b.column_type AS parent_type, a.collation_name AS collation, b.collation_name AS parent_collation,
+            CASE
+                WHEN a.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
+                WHEN a.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN a.data_type
+                ELSE 'text'
+            END AS kind,
+            CASE
+                WHEN b.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
+                WHEN b.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN b.data_type
+                ELSE 'text'
+            END AS parent_kind,
+            a.character_set_name = b.character_set_name AND a.collation_name LIKE '%\_bin' AS is_exact
+        FROM (
+            SELECT DISTINCT k.table_name, k.parent, SUBSTRING_INDEX(p.pair, ' -> ', 1) AS own, SUBSTRING_INDEX(p.pair, ' -> ', -1) AS named
+            FROM known_key AS k
+            CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'), '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS p
+        ) AS e
+        JOIN information_schema.columns AS a
+            ON a.table_schema = v_schema
+            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, a.table_name, LOWER(a.table_name)) USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.table_name, LOWER(e.table_name))
+            AND CONVERT(LOWER(a.column_name) USING utf8mb4) COLLATE utf8mb4_bin = e.own
+        JOIN information_schema.columns AS b
+            ON b.table_schema = v_schema
+            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, b.table_name, LOWER(b.table_name)) USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.parent, LOWER(e.parent))
+            AND CONVERT(LOWER(b.column_name) USING utf8mb4) COLLATE utf8mb4_bin = e.named
+    ) AS c
+    WHERE c.kind <> c.parent_kind
+       OR c.collation <> c.parent_collation AND NOT c.is_exact
+    ORDER BY c.table_name, c.own;
     INSERT INTO work_stranger (object, detail, acts)
     SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
     FROM information_schema.tables AS t
     WHERE t.table_schema = v_schema
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_going) > 0
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), CONCAT(v_going, v_set)) > 0
       AND COALESCE(t.engine, '') <> 'InnoDB'
     ORDER BY t.table_name;
     SET SESSION group_concat_max_len = v_length;
@@ -315,10 +393,13 @@ BEGIN
     DECLARE v_schema varchar(64);
     DECLARE v_known  longtext;
     DECLARE v_going  longtext;
+    DECLARE v_sets   longtext;
+    DECLARE v_set    longtext;
     DECLARE v_keys   longtext;
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(false, v_schema, v_known);
     CALL known_names(true, v_schema, v_going);
+    CALL known_sets(v_sets, v_set);
     SELECT GROUP_CONCAT(
         CONCAT('table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''))
         ORDER BY t.table_name SEPARATOR '|'
@@ -328,15 +409,20 @@ BEGIN
     WHERE t.table_schema = v_schema
       AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0;
     SELECT GROUP_CONCAT(
-        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule)
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule, ' ', f.update_rule)
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
     )
     INTO v_keys
     FROM information_schema.referential_constraints AS f
     WHERE f.constraint_schema = v_schema
       AND f.unique_constraint_schema = v_schema
-      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0;
+      AND LOCATE(
+          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          CONCAT(
+              IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
+              IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_set, '')
+          )
+      ) > 0;
     SET o_state = CONCAT_WS('|', o_state, v_keys);
     SET SESSION group_concat_max_len = v_length;
 END;
@@ -378,13 +464,17 @@ BEGIN
     /*!80000 CALL keys_beside(o_keys); */
     -- 1: CASCADE, 2: SET NULL.
     /*M!
-    SELECT CONCAT(CAST(CONVERT(s.schema_name USING filename) AS binary), '/') INTO v_here FROM spec AS s;
+    SELECT CONCAT(CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, s.schema_name, LOWER(s.schema_name)) USING filename) AS binary), '/') INTO v_here FROM spec AS s;
     SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
     INTO o_keys
     FROM information_schema.innodb_sys_foreign AS f
     WHERE f.type & 3 <> 0
       AND LEFT(f.for_name, CHAR_LENGTH(v_here)) <> v_here
-      AND f.ref_name IN (SELECT CONCAT(v_here, CAST(CONVERT(k.name USING filename) AS binary)) FROM known_table AS k WHERE k.goes);
+      AND f.ref_name IN (
+          SELECT CONCAT(v_here, CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name)) USING filename) AS binary))
+          FROM known_table AS k
+          WHERE k.goes
+      );
     */
     SET SESSION group_concat_max_len = v_length;
 END;

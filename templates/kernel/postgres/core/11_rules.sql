@@ -39,12 +39,12 @@ CREATE TABLE IF NOT EXISTS known_table (
     name        text    NOT NULL PRIMARY KEY,
     columns     name[]  NOT NULL,
     goes        boolean NOT NULL,
-    is_set      boolean NOT NULL,
+    sets        name[]  NOT NULL,
     is_archived boolean NOT NULL
 );
 --# comment on table known_table
 COMMENT ON TABLE known_table IS
-    'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; is_set: columns of it are set; is_archived: its rows are copied before they go. Written by an installation.';
+    'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; sets: the columns that are set; is_archived: its rows are copied before they go. Written by an installation.';
 
 -- known_key: the foreign keys that act, as the spec accounts for them.
 --# create table known_key
@@ -104,12 +104,12 @@ BEGIN
     DELETE FROM rule_limit AS l WHERE NOT p_document -> 'rules' ? l.rule;
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
     DELETE FROM known_table;
-    INSERT INTO known_table (name, columns, goes, is_set, is_archived)
+    INSERT INTO known_table (name, columns, goes, sets, is_archived)
     SELECT
-        t.key, d.columns, coalesce(d.goes, false), coalesce(d.is_set, false),
+        t.key, d.columns, coalesce(d.goes, false), coalesce(d.sets, '{}'),
         coalesce(p_document -> 'archives' @> jsonb_build_array(jsonb_build_object('table', t.key)), false)
     FROM jsonb_each(p_document -> 'tables') AS t
-    CROSS JOIN LATERAL jsonb_to_record(t.value) AS d(columns name[], goes boolean, is_set boolean);
+    CROSS JOIN LATERAL jsonb_to_record(t.value) AS d(columns name[], goes boolean, sets name[]);
     DELETE FROM known_key;
     INSERT INTO known_key (table_name, columns, parent, named, effects)
     SELECT d.table_name, d.columns, d.parent, d.named, d.effects

@@ -203,20 +203,21 @@ CREATE TABLE IF NOT EXISTS catalog_state (
 COMMENT ON TABLE catalog_state IS
     'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch compares it.';
 
--- covered: the tables whose rows go, and their partitions.
+-- covered: the tables whose rows go or are set, and their partitions.
 --# create view covered
 CREATE OR REPLACE VIEW covered AS
 WITH whole AS (
-    SELECT t.oid AS table_id, t.relname::text AS name, t.relkind
-    FROM pg_namespace AS n
-    JOIN pg_class AS t ON t.relnamespace = n.oid
-    WHERE n.nspname = (SELECT s.schema_name FROM spec AS s)
-      AND t.relname IN (SELECT k.name FROM known_table AS k WHERE k.goes)
+    SELECT t.oid AS table_id, t.relname::text AS name, t.relkind, k.goes, k.sets
+    FROM known_table AS k
+    JOIN pg_namespace AS n ON n.nspname = (SELECT s.schema_name FROM spec AS s)
+    JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = k.name
+    WHERE k.goes
+       OR k.sets <> '{}'
 )
-SELECT w.table_id, w.name, w.relkind
+SELECT w.table_id, w.name, w.relkind, w.goes, w.sets, true AS is_whole
 FROM whole AS w
 UNION ALL
-SELECT p.relid, w.name, t.relkind
+SELECT p.relid, w.name, t.relkind, w.goes, w.sets, false
 FROM whole AS w
 CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
 JOIN pg_class AS t ON t.oid = p.relid
@@ -224,22 +225,46 @@ WHERE w.relkind = 'p'
   AND p.relid <> w.table_id;
 --# comment on view covered
 COMMENT ON VIEW covered IS
-    'The tables whose rows go, by name, and their partitions with the name of the whole table.';
+    'The tables whose rows go or are set, by name, and their partitions with the name of the whole table.';
 
--- keys_on: the foreign keys to them. A key has a trigger on the table that it names, which is how it is found by an index.
+-- keys_on: the foreign keys to them. A key has triggers on the table that it names, by which an index finds it. One of a whole
+-- table has a copy for each partition, which counts where the spec knows the partition alone.
 --# create view keys_on
 CREATE OR REPLACE VIEW keys_on AS
+WITH keys AS (
+    SELECT
+        p.name, p.goes, p.sets, g.tgtype,
+        f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype,
+        coalesce((SELECT u.conname FROM pg_constraint AS u WHERE u.oid = f.conparentid), f.conname) AS conname,
+        to_jsonb(f) ->> 'confdelsetcols' AS partly
+    FROM covered AS p
+    JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0
+    JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id
+    WHERE (p.goes AND g.tgtype & 8 = 8 OR p.sets <> '{}' AND g.tgtype & 16 = 16)
+      AND (
+          f.conparentid = 0
+          OR NOT EXISTS (SELECT FROM pg_constraint AS u JOIN covered AS c ON c.table_id = u.confrelid WHERE u.oid = f.conparentid)
+      )
+)
 SELECT
-    p.name AS parent,
-    f.oid AS key_id,
-    f.conname, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype,
-    to_jsonb(f) ->> 'confdelsetcols' AS partly
-FROM covered AS p
-JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0 AND g.tgtype & 8 = 8
-JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id AND f.conparentid = 0;
+    k.name AS parent,
+    k.oid AS key_id,
+    k.conname, k.conrelid, k.conkey, k.confrelid, k.confkey,
+    k.confdeltype,
+    k.partly,
+    'delete' AS event
+FROM keys AS k
+WHERE k.goes
+  AND k.tgtype & 8 = 8
+UNION
+SELECT k.name, k.oid, k.conname, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confupdtype, NULL, 'update'
+FROM keys AS k
+WHERE k.confupdtype IN ('c', 'n', 'd')
+  AND k.tgtype & 16 = 16
+  AND EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) AND a.attname = ANY (k.sets));
 --# comment on view keys_on
 COMMENT ON VIEW keys_on IS
-    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table; what hangs on partitions of the other side is left out.';
+    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table, and those that act when a column is set (event; confdeltype: what they do then); what hangs on partitions of the other side is left out.';
 
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
@@ -257,12 +282,23 @@ BEGIN
     SELECT s.schema_name, s.document -> 'ignored' INTO STRICT v_schema, v_ignored FROM spec AS s;
     RETURN QUERY
     WITH
+    -- What is exact among each other. A domain writes its values as its type does.
+    kinds AS (
+        SELECT
+            t.oid AS type_id,
+            CASE
+                WHEN t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc) THEN 'a number'
+                WHEN t.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc) THEN 'a text'
+                ELSE t.typoutput::oid::text
+            END AS kind
+        FROM pg_type AS t
+    ),
     -- A partition counts as its table.
     keys AS (
         SELECT
             CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
             n.nspname = v_schema AS is_here,
-            f.conname, f.confdeltype, f.partly, f.parent, c.columns, c.named
+            f.conname, f.event, f.confdeltype AS effect, f.partly, f.parent, c.columns, c.named
         FROM keys_on AS f
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
@@ -276,27 +312,31 @@ BEGIN
     SELECT
         k.name,
         format(
-            'references %s by %s (on delete %s), and the spec does not know it', k.parent, k.conname,
-            CASE k.confdeltype WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict' ELSE 'no action' END
+            'references %s by %s (on %s %s), and the spec does not know it', k.parent, k.conname, k.event,
+            CASE k.effect WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict' ELSE 'no action' END
         ),
-        k.confdeltype IN ('c', 'n', 'd')
+        k.effect IN ('c', 'n', 'd')
     FROM keys AS k
     WHERE NOT EXISTS (
         SELECT FROM known_key AS o
         WHERE k.is_here
+          AND k.event = 'delete'
           AND o.table_name = k.name
           AND o.columns = k.columns
           AND o.parent = k.parent
           AND o.named = k.named
           -- What is to set some columns to NULL (ON DELETE SET NULL (...)) is not what windrow does.
-          AND (k.confdeltype NOT IN ('c', 'n', 'd') OR strpos(o.effects, k.confdeltype::text) > 0 AND (k.partly IS NULL OR o.effects <> 'n'))
+          AND (k.effect NOT IN ('c', 'n', 'd') OR strpos(o.effects, k.effect::text) > 0 AND (k.partly IS NULL OR o.effects <> 'n'))
     )
       -- That an ignored table keeps families is meant so.
-      AND (k.confdeltype IN ('c', 'n', 'd') OR NOT k.is_here OR NOT v_ignored ? k.name)
+      AND (k.effect IN ('c', 'n', 'd') OR NOT k.is_here OR NOT v_ignored ? k.name)
     UNION ALL
-    SELECT p.name, format('has the rule %s, which acts on DELETE', r.rulename), true
+    -- A rule of a partition does nothing where the whole table is named.
+    SELECT p.name, format('has the rule %s, which acts on %s', r.rulename, CASE r.ev_type WHEN '4' THEN 'DELETE' ELSE 'UPDATE' END), true
     FROM covered AS p
-    JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4' AND r.ev_enabled IN ('O', 'A')
+    JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_enabled IN ('O', 'A')
+    WHERE p.is_whole
+      AND (p.goes AND r.ev_type = '4' OR p.sets <> '{}' AND r.ev_type = '2')
     UNION ALL
     SELECT
         CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END,
@@ -314,7 +354,13 @@ BEGIN
     UNION ALL
     SELECT
         e.table_name,
-        format('compares %s otherwise than %s does %s: their collations are %s and %s, and must be the same', e.own, e.parent, e.named, x.collname, y.collname),
+        format(
+            'compares %s otherwise than %s does %s: their %s are %s and %s, and must %s', e.own, e.parent, e.named,
+            CASE u.kind WHEN v.kind THEN 'collations' ELSE 'types' END,
+            CASE u.kind WHEN v.kind THEN x.collname ELSE format_type(a.atttypid, NULL) END,
+            CASE u.kind WHEN v.kind THEN y.collname ELSE format_type(b.atttypid, NULL) END,
+            CASE u.kind WHEN v.kind THEN 'be the same' ELSE 'be of one kind' END
+        ),
         true
     FROM known_edge AS e
     JOIN pg_namespace AS n ON n.nspname = v_schema
@@ -322,14 +368,17 @@ BEGIN
     JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.parent
     JOIN pg_attribute AS a ON a.attrelid = s.oid AND a.attname = e.own AND NOT a.attisdropped
     JOIN pg_attribute AS b ON b.attrelid = t.oid AND b.attname = e.named AND NOT b.attisdropped
-    JOIN pg_collation AS x ON x.oid = a.attcollation
-    JOIN pg_collation AS y ON y.oid = b.attcollation
-    WHERE x.oid <> y.oid;
+    JOIN kinds AS u ON u.type_id = a.atttypid
+    JOIN kinds AS v ON v.type_id = b.atttypid
+    LEFT JOIN pg_collation AS x ON x.oid = a.attcollation
+    LEFT JOIN pg_collation AS y ON y.oid = b.attcollation
+    WHERE u.kind <> v.kind
+       OR x.oid <> y.oid;
 END
 $windrow$;
 --# comment on function strangers
 COMMENT ON FUNCTION strangers() IS
-    'What hangs on the tables whose rows go and is not in the spec: foreign keys, rules, tables that inherit, other collations. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions.';
+    'What hangs on the tables whose rows go or are set and is not in the spec: foreign keys, rules, tables that inherit, other collations and types. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions.';
 
 -- stranger: the first of them that acts.
 --# create function stranger
@@ -366,19 +415,19 @@ BEGIN
             JOIN pg_namespace AS n ON n.nspname = s.schema_name
             LEFT JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.name
             CROSS JOIN LATERAL (
-                SELECT string_agg(format('%s:%s:%s', a.attname, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
+                SELECT string_agg(format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
                 FROM pg_attribute AS a
                 WHERE a.attrelid = t.oid
                   AND a.attname = ANY (e.columns)
             ) AS c
             UNION ALL
-            SELECT 'key ' || f.key_id, format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            SELECT format('key %s %s', f.key_id, f.event), format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
             FROM keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
             FROM covered AS p
-            JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type = '4'
+            JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type IN ('2', '4')
             UNION ALL
             SELECT 'child ' || i.inhrelid, i.inhparent::text
             FROM covered AS p
@@ -405,7 +454,7 @@ SET search_path FROM CURRENT
 AS $windrow$
     SELECT format(
         CASE split_part(p_now ->> o.key, ' ', 1)
-            WHEN split_part(o.value, ' ', 1) THEN '%s has other columns for its keys or edges, by name, type or collation'
+            WHEN split_part(o.value, ' ', 1) THEN '%s has other columns for its keys or edges, by name, place, type or collation'
             WHEN 'none' THEN '%s is gone'
             ELSE '%s is another one, put in the place of the one that was there'
         END,

@@ -742,11 +742,11 @@ AS $windrow$
 BEGIN
     RETURN QUERY
     WITH RECURSIVE reached (oid, is_set) AS (
-        SELECT t.oid, s.is_set OR p_restores
+        SELECT t.oid, cardinality(s.sets) > 0 OR p_restores
         FROM known_table AS s
         JOIN spec AS m ON true
         JOIN pg_class AS t ON t.oid = to_regclass(format('%I.%I', m.schema_name, s.name))
-        WHERE CASE WHEN p_restores THEN s.is_archived ELSE s.goes OR s.is_set END
+        WHERE CASE WHEN p_restores THEN s.is_archived ELSE s.goes OR cardinality(s.sets) > 0 END
         UNION
         SELECT x.oid, x.is_set
         FROM reached AS r
@@ -755,6 +755,21 @@ BEGIN
             UNION ALL
             SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
         ) AS x(oid, is_set)
+    ),
+    -- What is read, too: the owner has rights on it.
+    planned (oid, is_set) AS (
+        SELECT r.oid, r.is_set
+        FROM reached AS r
+        UNION
+        SELECT coalesce(p.relid, d.objid), false
+        FROM pg_shdepend AS d
+        LEFT JOIN LATERAL pg_partition_tree(d.objid) AS p ON true
+        WHERE d.refclassid = 'pg_authid'::regclass
+          AND d.refobjid = current_user::regrole
+          AND d.dbid = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
+          AND d.classid = 'pg_class'::regclass
+          AND d.deptype = 'a'
+          AND NOT p_restores
     )
     SELECT x.code, x.class::text, x.owner::text
     FROM (
@@ -769,17 +784,20 @@ BEGIN
         WHERE NOT (o.rolsuper AND q.rolsuper)
           AND p.pronamespace <> current_schema()::regnamespace
         UNION
-        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions.
+        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions. The
+        -- planner calls functions of indexes, statistics, checks and partitions, even of tables that are only read.
         SELECT format('function %s', p.oid::regprocedure), r.oid::regclass, p.proowner::regrole
-        FROM reached AS r
+        FROM planned AS r
         CROSS JOIN LATERAL (
             SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
             UNION ALL
-            SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid
+            SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext AS s WHERE s.stxrelid = r.oid
+            UNION ALL
+            SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid AND r.is_set
             UNION ALL
             SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
             UNION ALL
-            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid WHERE a.attrelid = r.oid
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid WHERE a.attrelid = r.oid AND r.is_set
             UNION ALL
             SELECT 'pg_class'::regclass, r.oid
         ) AS k(classid, objid)
@@ -787,15 +805,14 @@ BEGIN
         LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
         JOIN pg_proc AS p ON p.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END
         JOIN pg_roles AS q ON q.oid = p.proowner
-        WHERE r.is_set
-          AND NOT q.rolsuper
+        WHERE NOT q.rolsuper
     ) AS x
     ORDER BY x.class::text, x.code;
 END
 $windrow$;
 --# comment on function foreign_code
 COMMENT ON FUNCTION foreign_code(boolean) IS
-    'Code that is not a superuser''s and runs when rows go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach.';
+    'Code that is not a superuser''s and runs when rows are read, go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach.';
 
 -- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any

@@ -59,6 +59,27 @@ FROM (
       AND r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
     GROUP BY m.rolname
     UNION ALL
+    -- What the owner makes would be open from the first moment.
+    SELECT
+        3,
+        pg_catalog.format('role %I', r.rolname),
+        pg_catalog.format('grants what it makes to %s by its default privileges', pg_catalog.string_agg(DISTINCT g.name, ', ')),
+        pg_catalog.format('ALTER DEFAULT PRIVILEGES FOR ROLE %I REVOKE ALL ON %s FROM %s', r.rolname, k.kind, pg_catalog.string_agg(DISTINCT g.name, ', '))
+    FROM who AS w
+    JOIN pg_catalog.pg_roles AS r ON r.rolname = w.owner
+    JOIN pg_catalog.pg_default_acl AS d ON d.defaclrole = r.oid
+    CROSS JOIN LATERAL pg_catalog.aclexplode(d.defaclacl) AS a
+    CROSS JOIN LATERAL (
+        SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END
+    ) AS g(name)
+    CROSS JOIN LATERAL (
+        SELECT CASE d.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES' WHEN 'f' THEN 'ROUTINES' WHEN 'T' THEN 'TYPES' ELSE 'SCHEMAS' END
+    ) AS k(kind)
+    WHERE a.grantee <> r.oid
+      -- What PUBLIC may do without anybody's doing, the installation takes back.
+      AND NOT (a.grantee = 0 AND d.defaclobjtype IN ('f', 'T'))
+    GROUP BY r.rolname, k.kind
+    UNION ALL
     SELECT
         4,
         pg_catalog.format('schema %I', n.nspname),

@@ -311,7 +311,7 @@ fn a_full_scan_of_a_big_table_is_found() {
 
 fn a_server_that_does_not_tell_capitals_apart() {
     // MySQL wants to know this when its data directory is made.
-    let server = Server::with(Settings {
+    let mut server = Server::with(Settings {
         events: true,
         extra: vec![("lower_case_table_names".to_owned(), "1".to_owned())],
         ..Settings::new(Flavour::Mariadb)
@@ -333,6 +333,18 @@ fn a_server_that_does_not_tell_capitals_apart() {
         .filter(|code| !["missing-index", "on-update"].contains(code))
         .collect();
     assert_eq!(codes, ["lower-case-names"]);
+    // A key of another database is found by the name that the server has for the table.
+    let path = file.path().display();
+    server.windrow(&format!("install {path}")).expect(0, &[]);
+    server.windrow(&format!("arm {path}")).expect(0, &[]);
+    server.sql(
+        "CREATE DATABASE other;
+         CREATE TABLE other.note (status int, FOREIGN KEY (status) REFERENCES dolphinscheduler.t_ds_alert_send_status (id) ON DELETE CASCADE)",
+    );
+    server.windrow(&format!("run {path} --no-estimate")).expect(
+        2,
+        &["table other.note references t_ds_alert_send_status by "],
+    );
 }
 
 fn who_may_not_look_is_told() {

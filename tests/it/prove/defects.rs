@@ -89,7 +89,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
     Defect {
         name: "any-effect",
         what: "an edge accounts for its foreign key, whatever that does",
-        postgres: &[edit("strpos(o.effects, k.confdeltype::text) > 0", "true")],
+        postgres: &[edit("strpos(o.effects, k.effect::text) > 0", "true")],
         mysql: &[edit("FIND_IN_SET(f.delete_rule, k.effects) > 0", "true")],
         noticed_by: &["acting::SERVER::what_the_spec_accounts_for_passes"],
     },

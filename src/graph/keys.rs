@@ -32,8 +32,8 @@ impl KnownKey {
     /// The key that stands behind an edge. Rows that belong to what goes are deleted first, and rows that keep a root are
     /// looked for under its lock: nothing is left for the key, whatever it does. A row that is let go of stays, so that
     /// nothing but SET NULL may happen to it. The key may only refuse where it would act on rows that stay: those with the
-    /// value that means "no parent", those that come to keep a row that nobody has locked, and those whose own time has
-    /// not come.
+    /// value that means "no parent", and those whose own time has not come; nor may it take those that come to keep a row
+    /// that nobody has locked.
     pub fn of_edge(graph: &Graph, table: &str, edge: &Edge) -> KnownKey {
         let pairs = edge
             .pairs()
@@ -41,7 +41,7 @@ impl KnownKey {
         KnownKey {
             effects: match edge.action {
                 _ if edge.none.is_some() => &[],
-                Action::Restrict if !graph.locks(edge) => &[],
+                Action::Restrict if !graph.locks(edge) => &["SET NULL"],
                 Action::Delete if graph.goes_by_itself(table, edge) => &[],
                 Action::Delete | Action::Restrict => &ACTING,
                 Action::SetNull => &["SET NULL"],

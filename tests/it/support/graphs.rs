@@ -107,6 +107,13 @@ pub(crate) fn foreign_keys(graph: &Graph, dialect: Dialect) -> Vec<String> {
     let alter = |(at, (table, edge)): (usize, (&str, &windrow::graph::Edge))| {
         let on_delete = match edge.action {
             _ if KnownKey::of_edge(graph, table, edge).effects.is_empty() => "NO ACTION",
+            Action::Restrict
+                if !KnownKey::of_edge(graph, table, edge)
+                    .effects
+                    .contains(&"CASCADE") =>
+            {
+                "NO ACTION"
+            }
             Action::Restrict => "CASCADE",
             Action::Delete if at % 2 == 0 => "CASCADE",
             Action::Delete => "NO ACTION",

@@ -469,10 +469,10 @@ fn functions_and_files_are_short() {
 /// Lines that are longer than [`WIDTH`], by folder: so many there may still be.
 const LONG_LINES: [(&str, usize); 5] = [
     ("src", 93),
-    ("templates/kernel", 395),
-    ("templates/postgres", 90),
-    ("templates/mysql", 205),
-    ("generated", 2_300),
+    ("templates/kernel", 70),
+    ("templates/postgres", 89),
+    ("templates/mysql", 87),
+    ("generated", 1_802),
 ];
 const WIDTH: usize = 140;
 

@@ -163,7 +163,8 @@ CREATE TABLE IF NOT EXISTS run (
     COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed: its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour. waiting_for: why it rests before its next batch, or rested when it ended.';
 -- What may stand in a column is said again where an earlier version said it otherwise.
 --# prepare constraint run_trigger
-SET @windrow_statement = /*M! 'ALTER TABLE run MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN (''MANUAL'', ''SCHEDULED'', ''PURGE'', ''STAMP''))' */
+SET @windrow_statement = /*M! 'ALTER TABLE run MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN '
+    '(''MANUAL'', ''SCHEDULED'', ''PURGE'', ''STAMP''))' */
 /*!80000 COALESCE(
     (
         SELECT CONCAT(
@@ -171,7 +172,8 @@ SET @windrow_statement = /*M! 'ALTER TABLE run MODIFY COLUMN `trigger` varchar(2
             'ADD CONSTRAINT run_trigger CHECK (`trigger` IN (''MANUAL'', ''SCHEDULED'', ''PURGE'', ''STAMP''))'
         )
         FROM information_schema.table_constraints AS t
-        JOIN information_schema.check_constraints AS c ON c.constraint_schema = t.constraint_schema AND c.constraint_name = t.constraint_name
+        JOIN information_schema.check_constraints AS c ON c.constraint_schema = t.constraint_schema
+            AND c.constraint_name = t.constraint_name
         WHERE t.constraint_schema = DATABASE()
           AND t.table_name = 'run'
           AND c.check_clause LIKE '%PURGE%'
@@ -376,7 +378,8 @@ BEGIN
         control, spec, known_routine, latch, policy, hold, run_window, run, run_rule, run_table, run_skip, run_pass, run_sweep,
         run_failure, run_backlog, run_stamp, run_claim, sweep, tally, unfinished, artifact, rule, rule_table, rule_limit,
         known_table, known_column, known_key, known_index, known_window, known_job, known_trigger, known_setting, setting, setting_log,
-        settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog, run_count, metrics, unarchived,
+        settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog, run_count, metrics,
+            unarchived,
         index_state, left_behind, last_left, due_now, backlog_now,
         kept_run, known_archive;
     CALL drop_shadows_of_tables();
@@ -449,14 +452,16 @@ BEGIN
     DECLARE v_zone varchar(8);
     -- It looks like an instant, but the calendar has none such.
     DECLARE EXIT HANDLER FOR 1292 SET o_instant = NULL;
-    IF p_text REGEXP '^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?\\z' THEN
+    IF p_text REGEXP '^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}([T '
+        ']([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?\\z' THEN
         SET v_zone = NULLIF(REGEXP_SUBSTR(SUBSTRING(p_text, 11), '[+-].*'), '');
         SET v_local = REPLACE(TRIM(TRAILING 'Z' FROM TRIM(TRAILING COALESCE(v_zone, 'Z') FROM p_text)), 'T', ' ');
         -- Behind the microseconds nothing counts; the servers would round it differently.
         SET o_instant = CAST(LEFT(v_local, 26) AS datetime(6));
         IF v_zone IS NOT NULL THEN
             SET v_zone = RPAD(REPLACE(v_zone, ':', ''), 5, '0');
-            SET o_instant = o_instant - INTERVAL CONCAT(LEFT(v_zone, 1), 1) * (CAST(SUBSTRING(v_zone, 2, 2) AS SIGNED) * 60 + CAST(SUBSTRING(v_zone, 4, 2) AS SIGNED)) MINUTE;
+            SET o_instant = o_instant - INTERVAL CONCAT(LEFT(v_zone, 1),
+                1) * (CAST(SUBSTRING(v_zone, 2, 2) AS SIGNED) * 60 + CAST(SUBSTRING(v_zone, 4, 2) AS SIGNED)) MINUTE;
         END IF;
     END IF;
 END;
@@ -481,7 +486,8 @@ BEGIN
     SET v_early = v_clock - INTERVAL GREATEST(v_before, v_after) SECOND;
     SET v_late = v_clock - INTERVAL LEAST(v_before, v_after) SECOND;
     IF v_clock IS NULL OR v_early IS NULL OR v_late IS NULL THEN
-        CALL not_ready(CONCAT('the server does not know the time zone ', p_zone), CONCAT('load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
+        CALL not_ready(CONCAT('the server does not know the time zone ', p_zone),
+            CONCAT('load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
     END IF;
     SET o_instant = IF(
         CONVERT_TZ(v_early, '+00:00', p_zone) = v_clock OR CONVERT_TZ(v_late, '+00:00', p_zone) <> v_clock,
@@ -510,7 +516,8 @@ BEGIN
         IF NOT JSON_CONTAINS(p_known, v_name) THEN
             CALL refuse(
                 CONCAT('unknown option: ', QUOTE(JSON_UNQUOTE(v_name))),
-                IF(JSON_LENGTH(p_known) = 0, 'there are none', CONCAT('the options are: ', REPLACE(TRIM(BOTH ']' FROM TRIM(BOTH '[' FROM p_known)), '"', '')))
+                IF(JSON_LENGTH(p_known) = 0, 'there are none',
+                    CONCAT('the options are: ', REPLACE(TRIM(BOTH ']' FROM TRIM(BOTH '[' FROM p_known)), '"', '')))
             );
         END IF;
         SET v_place = v_place + 1;
@@ -582,7 +589,8 @@ BEGIN
         SET o_key = '';
         WHILE v_place < JSON_LENGTH(p_value) DO
             SET v_part = JSON_EXTRACT(p_value, CONCAT('$[', v_place, ']'));
-            SET o_key = CONCAT(o_key, IF(v_place = 0, '', ', '), IF(JSON_TYPE(v_part) = 'STRING', JSON_QUOTE(JSON_UNQUOTE(v_part)), v_part));
+            SET o_key = CONCAT(o_key, IF(v_place = 0, '', ', '),
+                IF(JSON_TYPE(v_part) = 'STRING', JSON_QUOTE(JSON_UNQUOTE(v_part)), v_part));
             SET v_place = v_place + 1;
         END WHILE;
         SET o_key = CONCAT('[', o_key, ']');
@@ -639,7 +647,8 @@ BEGIN
         WHERE CONCAT(k.rule, '.', s.of_name) = p_rule;
     END IF;
     SET SESSION group_concat_max_len = 65536;
-    SELECT GROUP_CONCAT(CONCAT(v_root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1)) ORDER BY c.position SEPARATOR ', ')
+    SELECT GROUP_CONCAT(CONCAT(v_root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1))
+        ORDER BY c.position SEPARATOR ', ')
     INTO v_form
     FROM JSON_TABLE(v_key, '$[*]' COLUMNS (position FOR ORDINALITY, part varchar(100) PATH '$')) AS c;
     SET SESSION group_concat_max_len = v_length;
@@ -664,7 +673,8 @@ BEGIN
             IF v_valid AND v_type <> 'text' THEN
                 CALL is_value(JSON_UNQUOTE(v_part), v_type, v_valid);
             END IF;
-            SET v_again = CONCAT(v_again, IF(v_place = 0, '', ', '), IF(JSON_TYPE(v_part) = 'STRING', JSON_QUOTE(JSON_UNQUOTE(v_part)), v_part));
+            SET v_again = CONCAT(v_again, IF(v_place = 0, '', ', '),
+                IF(JSON_TYPE(v_part) = 'STRING', JSON_QUOTE(JSON_UNQUOTE(v_part)), v_part));
             SET v_place = v_place + 1;
         END WHILE;
         SET v_valid = v_valid AND CONCAT('[', v_again, ']') = p_key;
@@ -688,7 +698,8 @@ BEGIN
     SELECT r.root, r.scope_name, r.scope_type INTO v_root, v_name, v_type FROM rule AS r WHERE r.rule = p_rule;
     IF v_name IS NULL THEN
         SELECT COUNT(r.rule) INTO v_rules FROM rule AS r;
-        CALL refuse(CONCAT('rule ', p_rule, ' has no scopes'), CONCAT('leave the option scope out', IF(v_rules > 1, ', or name another rule', '')));
+        CALL refuse(CONCAT('rule ', p_rule, ' has no scopes'),
+            CONCAT('leave the option scope out', IF(v_rules > 1, ', or name another rule', '')));
     END IF;
     CALL is_value(p_scope, v_type, v_valid);
     IF NOT v_valid THEN
@@ -725,7 +736,8 @@ BEGIN
         CALL option_of(p_options, 'as_of', v_text);
         CALL instant_of(v_text, o_as_of);
         IF o_as_of IS NULL OR o_as_of > UTC_TIMESTAMP(6) THEN
-            CALL refuse(CONCAT('as_of is not an instant of the past: ', QUOTE(v_text)), CONCAT('write it like ', DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%TZ'), '; without a zone it is UTC'));
+            CALL refuse(CONCAT('as_of is not an instant of the past: ', QUOTE(v_text)),
+                CONCAT('write it like ', DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%TZ'), '; without a zone it is UTC'));
         END IF;
     END IF;
     CALL option_of(p_options, 'retention', v_text);
@@ -739,7 +751,8 @@ BEGIN
         FROM rule AS r
         WHERE r.position = v_place;
         IF v_strategy = 'removal-time' AND JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
-            CALL refuse(CONCAT('rule ', v_at, ' has no retention of its own'), CONCAT('leave the option out: ', v_root, '.', v_time, ' holds it'));
+            CALL refuse(CONCAT('rule ', v_at, ' has no retention of its own'),
+                CONCAT('leave the option out: ', v_root, '.', v_time, ' holds it'));
         ELSEIF NOT v_retained AND JSON_CONTAINS_PATH(p_options, 'one', '$.retention') THEN
             CALL refuse(CONCAT('rule ', v_at, ' has no retention'), 'leave the option out: its rows go whatever their age');
         ELSEIF v_seconds < v_minimum THEN
@@ -765,7 +778,8 @@ BEGIN
         CALL instant_of(v_text, v_from);
         -- No zone: the server would refuse it further on, or turn it into that of the session.
         IF v_from IS NULL OR CHAR_LENGTH(v_text) > 26 OR v_text REGEXP ':.*[Z+-]' THEN
-            CALL refuse(CONCAT('from is not a time: ', QUOTE(v_text)), 'write it like 2026-01-31T12:00:00, by the clock of the application');
+            CALL refuse(CONCAT('from is not a time: ', QUOTE(v_text)),
+                'write it like 2026-01-31T12:00:00, by the clock of the application');
         END IF;
     END IF;
     IF JSON_CONTAINS_PATH(p_options, 'one', '$.run_families') THEN
@@ -853,7 +867,8 @@ BEGIN
         p_rule,
         k.reason,
         COUNT(*),
-        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10 THEN JSON_QUOTE(k.skip_key) END ORDER BY k.place SEPARATOR ', '), ''), ']')
+        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10
+            THEN JSON_QUOTE(k.skip_key) END ORDER BY k.place SEPARATOR ', '), ''), ']')
     FROM (
         SELECT
             s.reason,
@@ -882,7 +897,8 @@ BEGIN
         p_rule,
         p_pass,
         COUNT(*),
-        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10 THEN JSON_QUOTE(k.row_key) END ORDER BY k.place SEPARATOR ', '), ''), ']')
+        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10 THEN JSON_QUOTE(k.row_key) END
+            ORDER BY k.place SEPARATOR ', '), ''), ']')
     FROM (
         SELECT g.row_key, ROW_NUMBER() OVER (ORDER BY g.position) AS place
         FROM work_gone AS g

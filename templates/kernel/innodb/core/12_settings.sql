@@ -184,7 +184,8 @@ BEGIN
     END IF;
     CALL log_settings(USER());
     CALL setting_of(v_rule, v_name, v_value);
-    SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ', COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
+    SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ',
+        COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
 END;
 
 -- The minimum retention of each rule is enforced by a check, whoever writes a policy, and that a scope is a value of its

@@ -63,7 +63,8 @@ idle AS (
       AND l.run_id > COALESCE((SELECT MAX(o.run_id) FROM latest AS o WHERE NOT (o.is_empty AND o.is_counted)), 0)
 ),
 bounds AS (
-    SELECT MIN(IF(s.name = 'suspend_after', s.value, NULL)) AS suspend_after, MIN(IF(s.name = 'back_off_max', s.value, NULL)) AS back_off_max
+    SELECT MIN(IF(s.name = 'suspend_after', s.value, NULL)) AS suspend_after,
+        MIN(IF(s.name = 'back_off_max', s.value, NULL)) AS back_off_max
     FROM settings AS s
 )
 SELECT
@@ -87,7 +88,8 @@ BEGIN
             '{"rule": ', COALESCE(JSON_QUOTE(p.rule), 'null'),
             ', "reason": ', COALESCE(JSON_QUOTE(p.reason), 'null'),
             ', "paused_by": ', COALESCE(JSON_QUOTE(p.paused_by), 'null'),
-            ', "paused_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.paused_at, '.%f'))), '+00:00"'), 'null'), '}'
+            ', "paused_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%T'),
+                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.paused_at, '.%f'))), '+00:00"'), 'null'), '}'
         )
         FROM rule_pause AS p
         WHERE p.rule = p_rule
@@ -141,7 +143,9 @@ SQL SECURITY DEFINER
 COMMENT 'Why the rule is passed over: who paused it, since when and why; NULL if nobody did.'
 BEGIN
     SET o_reason = (
-        SELECT LEFT(CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given'))), 1000)
+        SELECT LEFT(CONCAT('rule ', c.rule, ' is ',
+            CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
+            COALESCE(c.reason, 'no reason given'))), 1000)
         FROM rule_pause AS c
         WHERE c.rule = p_rule
     );
@@ -188,7 +192,8 @@ SQL SECURITY DEFINER
 COMMENT 'The database of the tables of the spec, and their names between bars; p_going: of those whose rows go.'
 BEGIN
     SELECT s.schema_name INTO o_schema FROM spec AS s;
-    SELECT CONCAT('|', COALESCE(GROUP_CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name)) ORDER BY k.name SEPARATOR '|'), ''), '|')
+    SELECT CONCAT('|', COALESCE(GROUP_CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name))
+        ORDER BY k.name SEPARATOR '|'), ''), '|')
     INTO o_names
     FROM known_table AS k
     WHERE IF(p_going, k.goes, NOT k.ignored);
@@ -202,7 +207,8 @@ COMMENT 'The columns that are set, with their tables, in lower case, and these t
 BEGIN
     SELECT
         LOWER(CONCAT('|', COALESCE(GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), ''), '|')),
-        CONCAT('|', COALESCE(GROUP_CONCAT(DISTINCT IF(@@GLOBAL.lower_case_table_names = 0, k.table_name, LOWER(k.table_name)) SEPARATOR '|'), ''), '|')
+        CONCAT('|', COALESCE(GROUP_CONCAT(DISTINCT IF(@@GLOBAL.lower_case_table_names = 0, k.table_name,
+            LOWER(k.table_name)) SEPARATOR '|'), ''), '|')
     INTO o_columns, o_tables
     FROM known_column AS k
     WHERE k.is_set;
@@ -266,12 +272,14 @@ BEGIN
         AND (f.delete_rule NOT IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR FIND_IN_SET(f.delete_rule, k.effects) > 0)
     WHERE f.constraint_schema = v_schema
       AND f.unique_constraint_schema = v_schema
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          v_going) > 0
       AND k.table_name IS NULL
       -- That an ignored table keeps families is meant so.
       AND (
           f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
-          OR NOT EXISTS (SELECT 1 FROM known_table AS i WHERE i.ignored AND i.name = CONVERT(f.table_name USING utf8mb4) COLLATE utf8mb4_bin)
+          OR NOT EXISTS (SELECT 1 FROM known_table AS i WHERE i.ignored
+              AND i.name = CONVERT(f.table_name USING utf8mb4) COLLATE utf8mb4_bin)
       )
     ORDER BY f.table_name, f.constraint_name;
     -- No edge is one of another database. They are looked for one by one where there are some.
@@ -288,7 +296,8 @@ BEGIN
         FROM information_schema.referential_constraints AS f
         WHERE f.constraint_schema <> v_schema
           AND f.unique_constraint_schema = v_schema
-          AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0
+          AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+              v_going) > 0
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
         IF ROW_COUNT() = 0 AND v_beside <> '' THEN
             INSERT INTO work_stranger (object, detail, acts)
@@ -299,13 +308,15 @@ BEGIN
     INSERT INTO work_stranger (object, detail, acts)
     SELECT
         IF(f.constraint_schema = v_schema, f.table_name, CONCAT(f.constraint_schema, '.', f.table_name)),
-        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on update ', LOWER(f.update_rule), '), and the spec does not know it'),
+        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on update ', LOWER(f.update_rule),
+            '), and the spec does not know it'),
         true
     FROM information_schema.referential_constraints AS f
     WHERE f.unique_constraint_schema = v_schema
       AND (p_all OR f.constraint_schema = v_schema)
       AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_set) > 0
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          v_set) > 0
       AND EXISTS (
           SELECT 1
           FROM information_schema.key_column_usage AS u
@@ -321,7 +332,8 @@ BEGIN
     SELECT
         c.table_name,
         LEFT(CONCAT(
-            'compares ', c.own, ' otherwise than ', c.parent, ' does ', c.named, ': they are ', c.type, COALESCE(CONCAT(' ', c.collation), ''),
+            'compares ', c.own, ' otherwise than ', c.parent, ' does ', c.named, ': they are ', c.type,
+                COALESCE(CONCAT(' ', c.collation), ''),
             ' and ', c.parent_type, COALESCE(CONCAT(' ', c.parent_collation), '')
         ), 400),
         true
@@ -343,15 +355,18 @@ BEGIN
         FROM (
             SELECT DISTINCT k.table_name, k.parent, SUBSTRING_INDEX(p.pair, ' -> ', 1) AS own, SUBSTRING_INDEX(p.pair, ' -> ', -1) AS named
             FROM known_key AS k
-            CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'), '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS p
+            CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'),
+                '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS p
         ) AS e
         JOIN information_schema.columns AS a
             ON a.table_schema = v_schema
-            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, a.table_name, LOWER(a.table_name)) USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.table_name, LOWER(e.table_name))
+            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, a.table_name, LOWER(a.table_name))
+                USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.table_name, LOWER(e.table_name))
             AND CONVERT(LOWER(a.column_name) USING utf8mb4) COLLATE utf8mb4_bin = e.own
         JOIN information_schema.columns AS b
             ON b.table_schema = v_schema
-            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, b.table_name, LOWER(b.table_name)) USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.parent, LOWER(e.parent))
+            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, b.table_name, LOWER(b.table_name))
+                USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.parent, LOWER(e.parent))
             AND CONVERT(LOWER(b.column_name) USING utf8mb4) COLLATE utf8mb4_bin = e.named
     ) AS c
     WHERE c.kind <> c.parent_kind
@@ -409,7 +424,8 @@ BEGIN
     WHERE t.table_schema = v_schema
       AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0;
     SELECT GROUP_CONCAT(
-        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule, ' ', f.update_rule)
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
+            ' ', f.update_rule)
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
     )
     INTO v_keys
@@ -446,7 +462,8 @@ BEGIN
     WHERE f.constraint_schema <> v_schema
       AND f.unique_constraint_schema = v_schema
       AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'), v_going) > 0;
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          v_going) > 0;
 END;
 --# create procedure catalog_beside
 CREATE PROCEDURE catalog_beside(OUT o_keys longtext)
@@ -464,7 +481,8 @@ BEGIN
     /*!80000 CALL keys_beside(o_keys); */
     -- 1: CASCADE, 2: SET NULL.
     /*M!
-    SELECT CONCAT(CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, s.schema_name, LOWER(s.schema_name)) USING filename) AS binary), '/') INTO v_here FROM spec AS s;
+    SELECT CONCAT(CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, s.schema_name, LOWER(s.schema_name)) USING filename) AS binary),
+        '/') INTO v_here FROM spec AS s;
     SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
     INTO o_keys
     FROM information_schema.innodb_sys_foreign AS f
@@ -487,7 +505,8 @@ COMMENT 'The columns of keys and edges with their types and collations, between 
 BEGIN
     DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
     DECLARE v_known  longtext;
-    SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known FROM known_column AS k;
+    SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known
+        FROM known_column AS k;
     SELECT CONCAT('|', GROUP_CONCAT(
         CONCAT(c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''))
         ORDER BY c.table_name, c.column_name SEPARATOR '|'
@@ -525,7 +544,8 @@ BEGIN
             GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
             MAX(
                 LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0
-                AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'), CONCAT('|', v_then, '|')) = 0
+                AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'),
+                    CONCAT('|', v_then, '|')) = 0
             ) AS differs,
             MAX(LOCATE(CONCAT('|', t.table_name, ' ', COALESCE(t.create_time, ''), '|'), v_names) = 0) AS is_new
         FROM information_schema.tables AS t
@@ -546,8 +566,10 @@ BEGIN
             INTO o_reason
             FROM information_schema.columns AS c
             WHERE c.table_schema = v_schema
-              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_now) > 0
-              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'), v_shapes) = 0;
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'),
+                  v_now) > 0
+              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'),
+                  v_shapes) = 0;
         END IF;
     END IF;
     SET SESSION group_concat_max_len = v_length;
@@ -684,7 +706,9 @@ BEGIN
     DECLARE v_paused   boolean;
     DECLARE v_text     longtext;
     DECLARE v_open     boolean;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT c.armed, c.server_identity, c.paused,
+        CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
+        COALESCE(c.paused_reason, 'no reason given'))
     INTO v_armed, v_armed_on, v_paused, v_text
     FROM control AS c;
     IF CAST(@@GLOBAL.read_only AS char) NOT IN ('0', 'OFF') THEN
@@ -696,7 +720,9 @@ BEGIN
         CALL option_of(p_options, 'rule', v_text);
         SELECT IF(
             COUNT(p.rule) = COUNT(*),
-            GROUP_CONCAT('rule ', p.rule, ' is ', CONCAT('paused by ', p.paused_by, ' since ', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(p.reason, 'no reason given')) ORDER BY r.position SEPARATOR '; '),
+            GROUP_CONCAT('rule ', p.rule, ' is ',
+                CONCAT('paused by ', p.paused_by, ' since ', DATE_FORMAT(p.paused_at, '%Y-%m-%dT%TZ'), ': ',
+                COALESCE(p.reason, 'no reason given')) ORDER BY r.position SEPARATOR '; '),
             NULL
         )
         INTO o_refused
@@ -720,7 +746,8 @@ BEGIN
         IF o_refused IS NULL THEN
             CALL window_at(UTC_TIMESTAMP(6), v_open);
             IF NOT v_open THEN
-                SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused FROM open_hours AS h;
+                SELECT CONCAT('no window is open: ', GROUP_CONCAT(h.written ORDER BY h.position SEPARATOR ', ')) INTO o_refused
+                    FROM open_hours AS h;
             END IF;
         END IF;
         IF o_refused IS NOT NULL THEN
@@ -737,7 +764,8 @@ COMMENT 'Why no scheduled run starts now: suspended after failures, or a back-of
 BEGIN
     SELECT CASE
         WHEN s.suspended THEN CONCAT('suspended after ', s.failed_runs, ' failed runs in a row, the last one: ', s.last_error)
-        WHEN s.idle_until > UTC_TIMESTAMP(6) THEN CONCAT('nothing left, runs in a row: ', s.empty_runs, '; back-off until ', DATE_FORMAT(s.idle_until, '%Y-%m-%dT%TZ'))
+        WHEN s.idle_until > UTC_TIMESTAMP(6)
+            THEN CONCAT('nothing left, runs in a row: ', s.empty_runs, '; back-off until ', DATE_FORMAT(s.idle_until, '%Y-%m-%dT%TZ'))
     END
     INTO o_refused
     FROM scheduling AS s;

@@ -69,7 +69,8 @@ BEGIN
                 */
             END look;
             IF v_found > p_snapshot THEN
-                SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ', p_snapshot, ')');
+                SET o_reason = CONCAT('an old snapshot, with ', v_found, ' transactions in the history list (max_old_snapshot ',
+                    p_snapshot, ')');
             END IF;
             IF o_reason IS NOT NULL THEN
                 LEAVE throttle;
@@ -192,7 +193,8 @@ BEGIN
             END IF;
             SET v_rest_from = COALESCE(v_rest_from, v_now);
             SET v_until = GREATEST(
-                IF(v_rate > 0, v_paced_at + INTERVAL LEAST((v_rows - v_paced_rows) * 1000000 DIV v_rate, 86400000000) MICROSECOND, v_rest_from),
+                IF(v_rate > 0, v_paced_at + INTERVAL LEAST((v_rows - v_paced_rows) * 1000000 DIV v_rate, 86400000000) MICROSECOND,
+                    v_rest_from),
                 v_rest_from + INTERVAL v_took * v_nice * 10 MICROSECOND
             );
         ELSEIF v_target_batch > 0 AND v_paced_at IS NULL THEN

@@ -556,7 +556,8 @@ BEGIN
         SET @windrow_now = p_now, @windrow_then = p_then, @windrow_limit = p_limit, @windrow_parts = p_parts;
         CALL perform(
             p_rule, 'outlook',
-            '@windrow_now, @windrow_then, @windrow_limit, @windrow_parts, @windrow_families, @windrow_complete, @windrow_list, @windrow_soon'
+            '@windrow_now, @windrow_then, @windrow_limit, @windrow_parts, @windrow_families, @windrow_complete, @windrow_list, '
+            '@windrow_soon'
         );
         SET o_families = @windrow_families, o_complete = @windrow_complete, o_list = @windrow_list, o_soon = @windrow_soon;
     END IF;

@@ -175,7 +175,8 @@ BEGIN
     IF v_torn > 0 THEN
         UPDATE unfinished AS u
         STRAIGHT_JOIN run AS r ON r.run_id = u.run_id
-        SET r.reason = 'killed inside a batch, which its session committed: part of it is gone without an entry here, and the next run finishes it'
+        SET r.reason = 'killed inside a batch, which its session committed: part of it is gone without an entry here, and the next run '
+            'finishes it'
         WHERE r.status <> 'running';
         UPDATE unfinished AS u
         STRAIGHT_JOIN run_rule AS p ON p.run_id = u.run_id AND p.rule = u.rule
@@ -226,7 +227,8 @@ BEGIN
         ) AS l
     ) AS it;
     IF v_unknown IS NOT NULL THEN
-        CALL not_ready(CONCAT('the server does not know the time zone ', v_unknown), CONCAT('load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
+        CALL not_ready(CONCAT('the server does not know the time zone ', v_unknown),
+            CONCAT('load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
     END IF;
 END;
 --# create procedure in_window
@@ -284,7 +286,8 @@ BEGIN
     SELECT s.run_lock, s.workers, s.archives INTO v_lock, v_workers, v_archives FROM spec AS s;
     CALL server_identity(v_node);
     CALL check_options(p_options, CONCAT(
-        '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"', IF(v_workers > 1, ', "worker"', ''), ']'
+        '["rule", "dry_run", "scope", "retention", "as_of", "run_families", "time_budget", "trigger"',
+            IF(v_workers > 1, ', "worker"', ''), ']'
     ));
     CALL check_run_options(p_options, v_as_of);
     CALL option_of(p_options, 'dry_run', v_text);
@@ -302,7 +305,8 @@ BEGIN
         END IF;
         CALL server_identity(v_identity);
         IF NOT v_armed_on <=> v_identity THEN
-            CALL not_ready('armed on another server; this looks like a copy', CONCAT('if it is to be cleaned too: CALL ', DATABASE(), '.arm()'));
+            CALL not_ready('armed on another server; this looks like a copy',
+                CONCAT('if it is to be cleaned too: CALL ', DATABASE(), '.arm()'));
         END IF;
     END IF;
     CALL option_of(p_options, 'trigger', v_trigger);
@@ -361,11 +365,15 @@ BEGIN
               r.dry_run
               OR v_dry_run
               OR CONCAT_WS(
-                  ' ', CONCAT('rule ', CAST(JSON_EXTRACT(r.options, '$.rule') AS char)), CONCAT('scope ', CAST(JSON_EXTRACT(r.options, '$.scope') AS char)),
-                  CONCAT('retention ', CAST(JSON_EXTRACT(r.options, '$.retention') AS char)), CONCAT('as_of ', CAST(JSON_EXTRACT(r.options, '$.as_of') AS char))
+                  ' ', CONCAT('rule ', CAST(JSON_EXTRACT(r.options, '$.rule') AS char)),
+                      CONCAT('scope ', CAST(JSON_EXTRACT(r.options, '$.scope') AS char)),
+                  CONCAT('retention ', CAST(JSON_EXTRACT(r.options, '$.retention') AS char)),
+                      CONCAT('as_of ', CAST(JSON_EXTRACT(r.options, '$.as_of') AS char))
               ) <> CONCAT_WS(
-                  ' ', CONCAT('rule ', CAST(JSON_EXTRACT(p_options, '$.rule') AS char)), CONCAT('scope ', CAST(JSON_EXTRACT(p_options, '$.scope') AS char)),
-                  CONCAT('retention ', CAST(JSON_EXTRACT(p_options, '$.retention') AS char)), CONCAT('as_of ', CAST(JSON_EXTRACT(p_options, '$.as_of') AS char))
+                  ' ', CONCAT('rule ', CAST(JSON_EXTRACT(p_options, '$.rule') AS char)),
+                      CONCAT('scope ', CAST(JSON_EXTRACT(p_options, '$.scope') AS char)),
+                  CONCAT('retention ', CAST(JSON_EXTRACT(p_options, '$.retention') AS char)),
+                      CONCAT('as_of ', CAST(JSON_EXTRACT(p_options, '$.as_of') AS char))
               )
           )
         ORDER BY r.run_id
@@ -374,7 +382,8 @@ BEGIN
     IF o_refused IS NULL THEN
         IF COALESCE(GET_LOCK(v_lock, 0), 0) = 0 THEN
             SET v_pid = IS_USED_LOCK(v_lock);
-            SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'), ')')
+            SELECT CONCAT('run ', r.run_id, ' is in progress (pid ', r.backend_pid, ', since ', DATE_FORMAT(r.started_at, '%Y-%m-%dT%TZ'),
+                ')')
             INTO o_refused
             FROM run AS r
             WHERE r.status = 'running'
@@ -384,7 +393,8 @@ BEGIN
             LIMIT 1;
             IF o_refused IS NULL THEN
                 SET v_stranger = CONCAT(
-                    'another run is starting; if connection ', COALESCE(v_pid, '?'), ' is none, it has taken the lock of the runs, which any session may'
+                    'another run is starting; if connection ', COALESCE(v_pid, '?'),
+                        ' is none, it has taken the lock of the runs, which any session may'
                 );
                 SET o_refused = v_stranger;
             END IF;
@@ -402,7 +412,8 @@ BEGIN
             CALL setting_of(v_first, 'time_budget', v_budget);
         END IF;
         INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
-        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND, CONNECTION_ID(), v_node, USER());
+        VALUES (COALESCE(v_trigger, 'MANUAL'), v_dry_run, p_options, v_as_of, UTC_TIMESTAMP(6) + INTERVAL v_budget SECOND,
+            CONNECTION_ID(), v_node, USER());
         SET o_run = LAST_INSERT_ID();
         CALL run_open(o_run, v_rule);
         IF v_workers > 1 THEN
@@ -433,7 +444,8 @@ BEGIN
     SET r.status = CASE
             WHEN p_reason LIKE 'error %' THEN 'failed'
             WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT 1 FROM run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572)) THEN 'failed'
+            WHEN EXISTS (SELECT 1 FROM run_failure AS f WHERE f.run_id = p_run AND f.errno NOT IN (1205, 1213, 1020, 3101, 3572))
+                THEN 'failed'
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
@@ -558,7 +570,8 @@ BEGIN
     SELECT COALESCE(GROUP_CONCAT(
         CONCAT(', ', JSON_QUOTE(f.name), ': ', COALESCE(CASE f.figure
             WHEN 'families' THEN CAST(v_families AS char)
-            WHEN 'table' THEN (SELECT CAST(t.deleted_rows AS char) FROM run_table AS t WHERE t.run_id = p_run AND t.rule = p_rule AND t.table_name = f.of_table)
+            WHEN 'table' THEN (SELECT CAST(t.deleted_rows AS char) FROM run_table AS t WHERE t.run_id = p_run AND t.rule = p_rule
+                AND t.table_name = f.of_table)
             WHEN 'skipped' THEN v_skipped
             WHEN 'skipped_families' THEN CAST(v_skips AS char)
             WHEN 'dry_run' THEN p_dry_run
@@ -608,9 +621,12 @@ BEGIN
             ', "reason": ', COALESCE(JSON_QUOTE(r.reason), 'null'),
             ', "dry_run": ', IF(r.dry_run, 'true', 'false'),
             ', "trigger": ', COALESCE(JSON_QUOTE(r.`trigger`), 'null'),
-            ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(r.as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.as_of, '.%f'))), '+00:00"'), 'null'),
-            ', "started_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.started_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.started_at, '.%f'))), '+00:00"'), 'null'),
-            ', "finished_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.finished_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.finished_at, '.%f'))), '+00:00"'), 'null'),
+            ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(r.as_of, '%Y-%m-%dT%T'),
+                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.as_of, '.%f'))), '+00:00"'), 'null'),
+            ', "started_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.started_at, '%Y-%m-%dT%T'),
+                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.started_at, '.%f'))), '+00:00"'), 'null'),
+            ', "finished_at": ', COALESCE(CONCAT('"', DATE_FORMAT(r.finished_at, '%Y-%m-%dT%T'),
+                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(r.finished_at, '.%f'))), '+00:00"'), 'null'),
             ', "duration_ms": ', COALESCE(CAST(ROUND(TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1000) AS CHAR), 'null')
         ),
         IF(r.dry_run, 'true', 'false'),
@@ -620,14 +636,16 @@ BEGIN
     WHERE r.run_id = p_run;
     -- What has left the archive is the work of the run, too.
     IF (SELECT s.archives FROM spec AS s) THEN
-        SET v_head = CONCAT(v_head, ', "archive_pruned": ', (SELECT COALESCE(SUM(u.table_rows), 0) FROM unarchived AS u WHERE u.by_run = p_run));
+        SET v_head = CONCAT(v_head, ', "archive_pruned": ',
+            (SELECT COALESCE(SUM(u.table_rows), 0) FROM unarchived AS u WHERE u.by_run = p_run));
     END IF;
     SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule;
     WHILE v_place IS NOT NULL DO
         SELECT k.rule INTO v_rule FROM rule AS k WHERE k.position = v_place;
         CALL run_document_of(p_run, v_rule, v_dry_run, v_duration, v_part);
         SET v_rules = CONCAT(v_rules, IF(v_rules = '', '', ', '), v_part);
-        SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule WHERE k.position > v_place;
+        SELECT MIN(k.position) INTO v_place FROM rule AS k JOIN run_rule AS p ON p.run_id = p_run AND p.rule = k.rule
+            WHERE k.position > v_place;
     END WHILE;
     SET o_document = CONCAT(v_head, ', "rules": ', IF(v_rules = '', 'null', CONCAT('[', v_rules, ']')), '}');
     SET SESSION group_concat_max_len = v_length;
@@ -678,7 +696,8 @@ BEGIN
     ) AS m;
     SELECT CONCAT(
         '{"spec": ', COALESCE(JSON_QUOTE(c.spec), 'null'),
-        ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_as_of, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_as_of, '.%f'))), '+00:00"'), 'null'),
+        ', "as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_as_of, '%Y-%m-%dT%T'),
+            TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_as_of, '.%f'))), '+00:00"'), 'null'),
         ', "armed": ', IF(c.armed, 'true', 'false'),
         ', "paused": ', IF(c.paused, 'true', 'false'),
         ', "rules": [', v_rules, ']',
@@ -755,7 +774,9 @@ BEGIN
     IF @@GLOBAL.log_bin AND @@SESSION.binlog_format = 'STATEMENT' THEN
         CALL not_ready('binlog_format is STATEMENT: a replica would delete other rows', 'set it to ROW or MIXED');
     END IF;
-    SELECT c.armed, c.server_identity, c.paused, CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT c.armed, c.server_identity, c.paused,
+        CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
+        COALESCE(c.paused_reason, 'no reason given'))
     INTO v_armed, v_armed_on, v_paused, v_text
     FROM control AS c;
     IF v_paused THEN
@@ -793,8 +814,10 @@ BEGIN
     DECLARE v_paused    bigint;
     DECLARE v_reasons   longtext;
     SELECT
-        COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)), COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
-        COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason))) ORDER BY k.named SEPARATOR ', '), '')
+        COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)),
+            COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
+        COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason)))
+            ORDER BY k.named SEPARATOR ', '), '')
     INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons
     FROM work_key AS k;
     UPDATE run AS r

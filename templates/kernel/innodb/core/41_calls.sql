@@ -68,7 +68,8 @@ BEGIN
     SELECT s.run_lock, s.workers, s.archives INTO v_lock, v_workers, v_archives FROM spec AS s;
     IF v_workers > 1 AND JSON_VALID(p_options) THEN
         IF JSON_TYPE(JSON_EXTRACT(p_options, '$.worker')) = 'INTEGER' THEN
-            SET v_lock = LEFT(CONCAT(v_lock, IF(JSON_VALUE(p_options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(p_options, '$.worker') + 0), '')), 64);
+            SET v_lock = LEFT(CONCAT(v_lock,
+                IF(JSON_VALUE(p_options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(p_options, '$.worker') + 0), '')), 64);
         END IF;
     END IF;
     -- Who met another that starts or ends looks again; after five times that one is said to be in the way.

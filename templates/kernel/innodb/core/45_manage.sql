@@ -25,7 +25,8 @@ BEGIN
               AND r.reason = v_message;
             IF ROW_COUNT() = 0 THEN
                 INSERT INTO run (`trigger`, dry_run, options, as_of, status, reason, backend_pid, started_at, finished_at)
-                VALUES ('SCHEDULED', false, '{"trigger": "SCHEDULED"}', v_started, 'failed', v_message, CONNECTION_ID(), v_started, UTC_TIMESTAMP(6));
+                VALUES ('SCHEDULED', false, '{"trigger": "SCHEDULED"}', v_started, 'failed', v_message, CONNECTION_ID(), v_started,
+                    UTC_TIMESTAMP(6));
             END IF;
         END IF;
         COMMIT;
@@ -160,7 +161,8 @@ BEGIN
             ', "artifacts": ', IF(p.artifacts, 'true', 'false'),
             ', "note": ', COALESCE(JSON_QUOTE(p.note), 'null'),
             ', "changed_by": ', COALESCE(JSON_QUOTE(p.changed_by), 'null'),
-            ', "changed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.changed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.changed_at, '.%f'))), '+00:00"'), 'null'), '}'
+            ', "changed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(p.changed_at, '%Y-%m-%dT%T'),
+                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.changed_at, '.%f'))), '+00:00"'), 'null'), '}'
         )
         FROM policy AS p
         WHERE p.rule = p_rule
@@ -177,9 +179,11 @@ BEGIN
             '{"rule": ', COALESCE(JSON_QUOTE(h.rule), 'null'),
             ', "key": ', COALESCE(JSON_QUOTE(h.`key`), 'null'),
             ', "reason": ', COALESCE(JSON_QUOTE(h.reason), 'null'),
-            ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
+            ', "until": ', COALESCE(CONCAT('"', DATE_FORMAT(h.until, '%Y-%m-%dT%T'),
+                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.until, '.%f'))), '+00:00"'), 'null'),
             ', "placed_by": ', COALESCE(JSON_QUOTE(h.placed_by), 'null'),
-            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
+            ', "placed_at": ', COALESCE(CONCAT('"', DATE_FORMAT(h.placed_at, '%Y-%m-%dT%T'),
+                TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(h.placed_at, '.%f'))), '+00:00"'), 'null'),
             ', "absent": ', IF(h.absent, 'true', 'false'), '}'
         )
         FROM hold AS h
@@ -216,7 +220,8 @@ BEGIN
     CALL flag_of(p_options, 'artifacts', v_artifacts);
     CALL option_of(p_options, 'note', v_note);
     SELECT r.retention, r.minimum INTO v_default, v_minimum FROM rule AS r WHERE r.rule = v_rule;
-    SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM policy AS p WHERE p.rule = v_rule AND p.scope = v_scope), v_default);
+    SET v_retention = COALESCE(v_retention, (SELECT p.retention_seconds FROM policy AS p WHERE p.rule = v_rule AND p.scope = v_scope),
+        v_default);
     IF v_retention IS NULL THEN
         CALL refuse(CONCAT('rule ', v_rule, ' has no default retention'), 'name one: {"retention": "30d"}');
     END IF;
@@ -254,7 +259,8 @@ BEGIN
     CALL option_of(p_options, 'scope', v_scope);
     CALL policy_document(v_rule, LEFT(v_scope, 255), v_document);
     IF v_document IS NULL THEN
-        CALL refuse(CONCAT('no policy for scope ', QUOTE(v_scope), ' of rule ', v_rule), CONCAT('the policies are in table ', DATABASE(), '.policy'));
+        CALL refuse(CONCAT('no policy for scope ', QUOTE(v_scope), ' of rule ', v_rule),
+            CONCAT('the policies are in table ', DATABASE(), '.policy'));
     END IF;
     DELETE FROM policy WHERE rule = v_rule AND scope = v_scope;
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
@@ -387,7 +393,9 @@ BEGIN
     SET o_key = @windrow_as_read, o_found = COALESCE(@windrow_found, false);
     IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
         SET SESSION group_concat_max_len = 65536;
-        SELECT r.root, JSON_LENGTH(r.document, '$.key'), GROUP_CONCAT(CONCAT(r.root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1)) ORDER BY c.position SEPARATOR ', ')
+        SELECT r.root, JSON_LENGTH(r.document, '$.key'),
+            GROUP_CONCAT(CONCAT(r.root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1))
+            ORDER BY c.position SEPARATOR ', ')
         INTO v_root, v_parts, v_form
         FROM rule AS r
         JOIN JSON_TABLE(r.document, '$.key[*]' COLUMNS (position FOR ORDINALITY, part varchar(100) PATH '$')) AS c
@@ -454,7 +462,8 @@ BEGIN
         END IF;
     END IF;
     IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
-        CALL refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)), 'with {"even_if_absent": true} the hold is stored all the same');
+        CALL refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)),
+            'with {"even_if_absent": true} the hold is stored all the same');
     END IF;
     CALL hold_document(v_rule, v_key, v_text);
     SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
@@ -492,7 +501,8 @@ CREATE PROCEDURE set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
 COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL set_windows(''{"windows": "never"}'');'
 BEGIN
-    DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or "never"';
+    DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or '
+        '"never"';
     DECLARE v_windows longtext DEFAULT JSON_EXTRACT(p_options, '$.windows');
     DECLARE v_count   bigint;
     DECLARE v_index   bigint DEFAULT 0;
@@ -536,7 +546,8 @@ BEGIN
         IF v_window = 'always' THEN
             SET v_list = 'mon-sun';
         ELSEIF v_window <> 'never' THEN
-            IF CHAR_LENGTH(v_window) > 255 OR v_window NOT REGEXP '^[a-z]{3}[a-z,-]* ([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( [^ ]+)?\\z' THEN
+            IF CHAR_LENGTH(v_window) > 255
+                OR v_window NOT REGEXP '^[a-z]{3}[a-z,-]* ([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]( [^ ]+)?\\z' THEN
                 CALL refuse(CONCAT('no window: ', QUOTE(LEFT(v_window, 60))), v_help);
             END IF;
             SET v_list = SUBSTRING_INDEX(v_window, ' ', 1),
@@ -563,16 +574,19 @@ BEGIN
             END WHILE;
         END WHILE;
         IF CHAR_LENGTH(v_zone) > 64 OR CONVERT_TZ('2026-01-01 00:00:00', '+00:00', IF(v_zone = 'UTC', '+00:00', v_zone)) IS NULL THEN
-            CALL refuse(CONCAT('the server does not know the time zone ', QUOTE(LEFT(v_zone, 64))), CONCAT('zones are loaded with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
+            CALL refuse(CONCAT('the server does not know the time zone ', QUOTE(LEFT(v_zone, 64))),
+                CONCAT('zones are loaded with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
         END IF;
         INSERT INTO run_window (position, written, days, begins, ends, zone, changed_by, changed_at)
         VALUES (
             v_index, v_window,
             REPLACE(v_chosen, '0', ''),
-            CAST(SUBSTRING_INDEX(v_times, '-', 1) AS time), CAST(SUBSTRING_INDEX(v_times, '-', -1) AS time), v_zone, USER(), UTC_TIMESTAMP(6)
+            CAST(SUBSTRING_INDEX(v_times, '-', 1) AS time), CAST(SUBSTRING_INDEX(v_times, '-', -1) AS time), v_zone, USER(),
+                UTC_TIMESTAMP(6)
         );
     END WHILE;
-    SELECT CONCAT('{"windows": [', GROUP_CONCAT(JSON_QUOTE(h.written) ORDER BY h.position SEPARATOR ', '), ']}') INTO v_document FROM open_hours AS h;
+    SELECT CONCAT('{"windows": [', GROUP_CONCAT(JSON_QUOTE(h.written) ORDER BY h.position SEPARATOR ', '), ']}') INTO v_document
+        FROM open_hours AS h;
     COMMIT;
     SELECT v_document AS p_result;
 END;
@@ -633,6 +647,9 @@ COMMENT 'Notes the findings of the check that an installation overruled; NULL cl
 BEGIN
     SET SESSION timestamp = DEFAULT;
     UPDATE control AS c
-    SET c.forced_install = CONCAT('{"by": ', COALESCE(JSON_QUOTE(USER()), 'null'), ', "at": ', COALESCE(CONCAT('"', DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(UTC_TIMESTAMP(6), '.%f'))), '+00:00"'), 'null'), ', "findings": ', p_findings, '}')
+    SET c.forced_install = CONCAT('{"by": ', COALESCE(JSON_QUOTE(USER()), 'null'), ', "at": ',
+        COALESCE(CONCAT('"', DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%T'),
+        TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(UTC_TIMESTAMP(6), '.%f'))), '+00:00"'), 'null'), ', "findings": ',
+        p_findings, '}')
     WHERE c.only_row = true;
 END;

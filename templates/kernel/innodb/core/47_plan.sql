@@ -50,7 +50,9 @@ BEGIN
         );
         SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_rule, r.rule) AND r.position > v_place;
     END WHILE;
-    SET o_document = CONCAT('{"as_of": ', COALESCE(CONCAT('"', DATE_FORMAT(v_now, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_now, '.%f'))), '+00:00"'), 'null'), ', "rules": [', v_rules, ']}');
+    SET o_document = CONCAT('{"as_of": ',
+        COALESCE(CONCAT('"', DATE_FORMAT(v_now, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_now, '.%f'))),
+        '+00:00"'), 'null'), ', "rules": [', v_rules, ']}');
 END;
 --# create procedure outlook
 CREATE PROCEDURE outlook(IN p_options longtext)

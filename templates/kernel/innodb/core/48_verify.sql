@@ -72,7 +72,8 @@ BEGIN
             ELSE CONCAT('rows without a parent; ', COALESCE(n.known, 0), ' were there when windrow was armed')
         END
     FROM (
-        SELECT o.edge, o.orphans, c.orphans_at_arm, CAST(JSON_UNQUOTE(JSON_EXTRACT(c.orphans_at_arm, CONCAT('$.', JSON_QUOTE(o.edge)))) AS signed) AS known
+        SELECT o.edge, o.orphans, c.orphans_at_arm,
+            CAST(JSON_UNQUOTE(JSON_EXTRACT(c.orphans_at_arm, CONCAT('$.', JSON_QUOTE(o.edge)))) AS signed) AS known
         FROM work_orphan AS o
         CROSS JOIN control AS c
     ) AS n;
@@ -112,10 +113,12 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT
         4, 'routine', n.name,
-        CASE WHEN NOT n.found OR NOT n.owned THEN 'violation' WHEN NOT n.readable THEN 'notice' WHEN n.body_known THEN 'ok' ELSE 'violation' END,
+        CASE WHEN NOT n.found OR NOT n.owned THEN 'violation' WHEN NOT n.readable THEN 'notice' WHEN n.body_known THEN 'ok'
+            ELSE 'violation' END,
         CASE
             WHEN NOT n.found THEN 'missing; run windrow install'
-            WHEN NOT n.readable AND n.owned THEN CONCAT('its body cannot be read by the owner role', /*M! ', which needs SELECT on mysql.proc', */ '')
+            WHEN NOT n.readable AND n.owned
+                THEN CONCAT('its body cannot be read by the owner role', /*M! ', which needs SELECT on mysql.proc', */ '')
             WHEN NOT n.owned THEN CONCAT('its definer is ', n.definer, ', not the owner role; run windrow install')
             WHEN n.body_known THEN 'as generated'
             ELSE 'edited by hand; windrow install puts it back'
@@ -128,7 +131,10 @@ BEGIN
             r.routine_definition IS NOT NULL AS readable,
             COALESCE(r.definer IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')), false) AS owned,
             COALESCE(
-                r.routine_comment LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(r.routine_definition, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                r.routine_comment LIKE CONCAT('%[body ',
+                    LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(r.routine_definition,
+                    '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+',
+                    ' ')), 256), 12), ']')
                     AND r.security_type = IF(r.routine_name IN ('make_index', 'run_text'), 'INVOKER', 'DEFINER')
                     AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
                 false
@@ -143,7 +149,8 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
     FROM (
-        SELECT CONCAT('table ', t.table_schema, '.', t.table_name) AS object, CONCAT('has the engine ', t.engine) AS problem, 'ALTER TABLE ... ENGINE = InnoDB' AS remedy
+        SELECT CONCAT('table ', t.table_schema, '.', t.table_name) AS object, CONCAT('has the engine ', t.engine) AS problem,
+            'ALTER TABLE ... ENGINE = InnoDB' AS remedy
         FROM information_schema.tables AS t
         WHERE t.table_schema = DATABASE()
           AND t.table_type = 'BASE TABLE'
@@ -218,7 +225,9 @@ BEGIN
             t.definer,
             t.trigger_name IS NOT NULL AS found,
             COALESCE(t.definer IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')), false) AS owned,
-            COALESCE(LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(t.action_statement, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12) = w.hash, false) AS known
+            COALESCE(LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(t.action_statement,
+                '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')),
+                256), 12) = w.hash, false) AS known
         FROM known_trigger AS w
         LEFT JOIN information_schema.triggers AS t
             ON t.trigger_schema = v_schema
@@ -235,7 +244,8 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 5, 'reference', 'other databases', 'notice',
         CONCAT(
-            'foreign keys of their tables are not seen by the owner role: GRANT REFERENCES', /*M! ', PROCESS', */ ' ON *.* TO `', v_owner, '`'
+            'foreign keys of their tables are not seen by the owner role: GRANT REFERENCES', /*M! ', PROCESS', */ ' ON *.* TO `', v_owner,
+                '`'
         )
     FROM control AS c
     WHERE NOT EXISTS (SELECT 1 FROM information_schema.tables AS t WHERE t.table_schema = 'mysql' AND t.table_name = 'db');
@@ -246,12 +256,14 @@ BEGIN
     WHERE v_error LIKE 'catalog changed%';
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation', CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
+    SELECT 6, 'policy', CONCAT(p.rule, ' ', p.scope), 'violation',
+        CONCAT('its retention of ', p.retention_seconds, ' s is under the minimum of ', m.minimum, ' s')
     FROM policy AS p
     JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum;
 
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
-    SELECT 7, 'ledger', CONCAT('run ', r.run_id, ' ', r.rule), 'violation', r.deleted_rows, CONCAT('its tables sum up to ', SUM(t.deleted_rows), ' rows')
+    SELECT 7, 'ledger', CONCAT('run ', r.run_id, ' ', r.rule), 'violation', r.deleted_rows,
+        CONCAT('its tables sum up to ', SUM(t.deleted_rows), ' rows')
     FROM run_rule AS r
     JOIN run_table AS t ON t.run_id = r.run_id AND t.rule = r.rule
     GROUP BY r.run_id, r.rule, r.deleted_rows
@@ -264,7 +276,9 @@ BEGIN
       AND r.status NOT IN ('done', 'running');
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 8, 'unfinished', CONCAT('run ', u.run_id, ' ', u.rule), 'violation', 'killed inside a batch, which its session committed: part of it is gone, without an entry in the ledger; a run that gets to its end finishes it'
+    SELECT 8, 'unfinished', CONCAT('run ', u.run_id, ' ', u.rule), 'violation',
+        'killed inside a batch, which its session committed: part of it is gone, without an entry in the ledger; a run that gets to its '
+        'end finishes it'
     FROM unfinished AS u;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
@@ -279,17 +293,23 @@ BEGIN
     FROM control AS c;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 10, 'paused', c.spec, 'notice', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.paused_reason, 'no reason given'))
+    SELECT 10, 'paused', c.spec, 'notice',
+        CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ',
+        COALESCE(c.paused_reason, 'no reason given'))
     FROM control AS c
     WHERE c.paused;
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 10, 'paused', c.rule, 'notice', CONCAT('rule ', c.rule, ' is ', CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
+    SELECT 10, 'paused', c.rule, 'notice',
+        CONCAT('rule ', c.rule, ' is ',
+        CONCAT('paused by ', c.paused_by, ' since ', DATE_FORMAT(c.paused_at, '%Y-%m-%dT%TZ'), ': ', COALESCE(c.reason, 'no reason given')))
     FROM rule_pause AS c;
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 10, 'refused', LEFT(f.server, 400), 'notice', CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
+    SELECT 10, 'refused', LEFT(f.server, 400), 'notice',
+        CONCAT('no scheduled run since ', DATE_FORMAT(f.since, '%Y-%m-%dT%TZ'), ': ', f.reason)
     FROM refusal AS f;
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
-    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
+    SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs,
+        CONCAT('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: ', s.last_error)
     FROM scheduling AS s
     CROSS JOIN control AS c
     WHERE s.suspended;
@@ -324,8 +344,10 @@ BEGIN
         END,
         CASE
             WHEN MAX(h.days) = '' THEN 'no scheduled run will ever start'
-            WHEN v_hours IS NULL THEN CONCAT('the server does not know a zone of theirs: scheduled runs refuse; load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */)
-            WHEN NOT v_starts THEN CONCAT('no start of the schedule (', v_schedule, ', in UTC) falls in one: no scheduled run will ever start')
+            WHEN v_hours IS NULL THEN CONCAT('the server does not know a zone of theirs: scheduled runs refuse; load the zones with ',
+                /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */)
+            WHEN NOT v_starts THEN CONCAT('no start of the schedule (', v_schedule,
+                ', in UTC) falls in one: no scheduled run will ever start')
             WHEN v_hours THEN 'open now'
             ELSE 'closed now'
         END
@@ -338,27 +360,37 @@ BEGIN
         CASE
             WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
             WHEN e.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')) THEN 'violation'
-            WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'violation'
+            WHEN e.event_comment NOT LIKE CONCAT('%[body ',
+                LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$',
+                ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                THEN 'violation'
             ELSE 'ok'
         END,
         CASE
             WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
             WHEN e.status = 'DISABLED' THEN 'the event is disabled'
-            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status, ': it runs on the source of this replica; once this is the source: ALTER EVENT ', DATABASE(), '.', j.name, ' ENABLE')
-            WHEN e.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')) THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
-            WHEN e.event_comment NOT LIKE CONCAT('%[body ', LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']') THEN 'the event was edited by hand; windrow install puts it back'
+            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status,
+                ': it runs on the source of this replica; once this is the source: ALTER EVENT ', DATABASE(), '.', j.name, ' ENABLE')
+            WHEN e.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@'))
+                THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
+            WHEN e.event_comment NOT LIKE CONCAT('%[body ',
+                LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$',
+                ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
+                THEN 'the event was edited by hand; windrow install puts it back'
             ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
         END
     FROM control AS c
     CROSS JOIN known_job AS j
     LEFT JOIN information_schema.events AS e ON e.event_schema = DATABASE() AND e.event_name = j.name;
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', e.event_name, 'violation', CONCAT('the event is of no line of the spec: DROP EVENT ', DATABASE(), '.', e.event_name, ', as windrow install does')
+    SELECT 11, 'schedule', e.event_name, 'violation',
+        CONCAT('the event is of no line of the spec: DROP EVENT ', DATABASE(), '.', e.event_name, ', as windrow install does')
     FROM information_schema.events AS e
     WHERE e.event_schema = DATABASE()
       AND NOT EXISTS (SELECT 1 FROM known_job AS j WHERE j.name = e.event_name);
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 11, 'schedule', 'event_scheduler', 'violation', CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
+    SELECT 11, 'schedule', 'event_scheduler', 'violation',
+        CONCAT('it is ', @@GLOBAL.event_scheduler, ': no event runs; SET GLOBAL event_scheduler = ON, and in the configuration')
     FROM control AS c
     WHERE @@GLOBAL.event_scheduler <> 'ON'
       AND EXISTS (
@@ -383,7 +415,8 @@ BEGIN
     SELECT
         12, 'time zone', v_zone, 'violation',
         CONCAT(
-            'the server does not know this zone: runs refuse; load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */
+            'the server does not know this zone: runs refuse; load the zones with ',
+                /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */
         )
     FROM control AS c
     WHERE v_zone IS NOT NULL
@@ -393,7 +426,8 @@ BEGIN
     SELECT
         COALESCE(MAX(k.severity = 'violation'), 0) = 0,
         GROUP_CONCAT(
-            CONCAT('{"check": ', JSON_QUOTE(k.check_name), ', "object": ', JSON_QUOTE(k.object), ', "severity": ', JSON_QUOTE(k.severity), ', "count": ', k.count, ', "detail": ', JSON_QUOTE(k.detail), '}')
+            CONCAT('{"check": ', JSON_QUOTE(k.check_name), ', "object": ', JSON_QUOTE(k.object), ', "severity": ', JSON_QUOTE(k.severity),
+                ', "count": ', k.count, ', "detail": ', JSON_QUOTE(k.detail), '}')
             ORDER BY k.position, k.object SEPARATOR ', '
         )
     INTO v_clean, v_checks

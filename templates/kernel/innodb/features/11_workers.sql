@@ -126,7 +126,8 @@ BEGIN
                 SELECT DISTINCT CAST(JSON_ARRAY(l.id, l.ended) AS char) AS entry
                 FROM run_sweep AS o
                 JOIN run_claim AS c ON c.run_id = o.run_id AND c.rule = p_rule
-                JOIN JSON_TABLE(JSON_MERGE_PRESERVE(c.claimed, c.left_keys), '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                JOIN JSON_TABLE(JSON_MERGE_PRESERVE(c.claimed, c.left_keys),
+                    '$[*]' COLUMNS (id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
                 WHERE o.sweep_id = v_sweep
             ) AS k;
         END IF;

@@ -447,7 +447,8 @@ BEGIN
                 -- back: work tables.
                 GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
                 REPEAT
-                    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE,
+                        v_message = MESSAGE_TEXT;
                     SET v_number = v_number - 1;
                 UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
                 -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
@@ -582,7 +583,8 @@ BEGIN
                             CALL sweep_rest(p_run, p_rule, o_state);
                         ELSE
                             SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-                            SELECT CONCAT('[', GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char) ORDER BY r.ended, r.id SEPARATOR ', '), ']')
+                            SELECT CONCAT('[', GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char)
+                                ORDER BY r.ended, r.id SEPARATOR ', '), ']')
                             INTO v_claim
                             FROM work_root AS r;
                             UPDATE sweep AS s
@@ -608,7 +610,8 @@ BEGIN
                 SET v_take = LEAST(v_take, JSON_LENGTH(v_claim));
                 INSERT INTO work_root (id, ended)
                 SELECT l.id, l.ended
-                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                    ended varchar(40) PATH '$[1]')) AS l
                 WHERE l.position <= v_take;
                 IF v_dry_run THEN
                     DELETE r
@@ -661,7 +664,8 @@ BEGIN
                 IF NOT v_is_last THEN
                     UPDATE run_claim AS c
                     SET c.left_keys = JSON_MERGE_PRESERVE(c.left_keys, (
-                        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(r.ended AS char)) AS char) ORDER BY k.position SEPARATOR ', '), ''), ']')
+                        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(r.ended AS char)) AS char)
+                            ORDER BY k.position SEPARATOR ', '), ''), ']')
                         FROM work_skip AS k
                         JOIN work_root AS r ON CAST(r.id AS char) = k.skip_key
                         WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER')
@@ -672,8 +676,10 @@ BEGIN
                 END IF;
                 UPDATE run_claim AS c
                 SET c.claimed = (
-                    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
-                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '),
+                        ''), ']')
+                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                        ended varchar(40) PATH '$[1]')) AS l
                     WHERE l.position > v_take
                 )
                 WHERE c.run_id = p_run
@@ -768,8 +774,10 @@ BEGIN
         IF v_shared THEN
             UPDATE run_claim AS c
             SET c.claimed = (
-                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''), ']')
-                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]', ended varchar(40) PATH '$[1]')) AS l
+                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''),
+                    ']')
+                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                    ended varchar(40) PATH '$[1]')) AS l
                 WHERE l.position > v_take
             )
             WHERE c.run_id = p_run
@@ -921,7 +929,8 @@ BEGIN
         INSERT INTO work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
         IF v_room > 0 THEN
-            SELECT COUNT(*), GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(CAST(g.id AS CHAR))) ORDER BY g.ended, g.id SEPARATOR ', '), MIN(g.ended)
+            SELECT COUNT(*), GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(CAST(g.id AS CHAR))) ORDER BY g.ended,
+                g.id SEPARATOR ', '), MIN(g.ended)
             INTO v_found, v_part, v_time
             FROM (
                 SELECT r.id, r.ended
@@ -932,7 +941,8 @@ BEGIN
             ) AS g;
             IF v_found > 0 THEN
                 IF v_oldest = 'null' THEN
-                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), IF(v_zoned, '+00:00"', '"'));
+                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.'
+                        FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), IF(v_zoned, '+00:00"', '"'));
                 END IF;
                 SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
                 SET v_room = v_room - v_found;
@@ -946,7 +956,8 @@ BEGIN
     SELECT
         COALESCE(SUM(s.families), 0),
         CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
-        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''), '}')
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''),
+            '}')
     INTO v_skips, v_skipped, v_skip_keys
     FROM (
         SELECT
@@ -1007,7 +1018,8 @@ BEGIN
             -- back: work tables.
             GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
             REPEAT
-                GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+                GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE,
+                    v_message = MESSAGE_TEXT;
                 SET v_number = v_number - 1;
             UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
             -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
@@ -1028,7 +1040,8 @@ BEGIN
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused OR EXISTS (SELECT 1 FROM rule_pause AS p WHERE p.rule = p_rule)
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+            OR EXISTS (SELECT 1 FROM rule_pause AS p WHERE p.rule = p_rule)
         INTO v_dry_run, v_as_of, v_own, v_paused
         FROM run AS r
         CROSS JOIN control AS c

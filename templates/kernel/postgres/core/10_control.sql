@@ -48,7 +48,8 @@ BEGIN
     END LOOP;
     -- From version 16 on, who creates a role may grant it, also to himself, but does not have it yet.
     IF NOT pg_has_role(current_user, v_owner, 'USAGE')
-        OR NOT pg_has_role(current_user, v_owner, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END)
+        OR NOT pg_has_role(current_user, v_owner, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER'
+            ELSE 'SET' END)
     THEN
         EXECUTE format('GRANT %I TO %I', v_owner, current_user);
     END IF;
@@ -146,7 +147,8 @@ BEGIN
         EXECUTE format('GRANT pg_read_all_settings TO %I', v_owner);
     END IF;
 EXCEPTION WHEN insufficient_privilege THEN
-    RAISE NOTICE 'a copy of the server in another folder looks like this one until someone may GRANT pg_read_all_settings TO %, and arms again', quote_ident(v_owner);
+    RAISE NOTICE 'a copy of the server in another folder looks like this one until someone may GRANT pg_read_all_settings TO %, and arms '
+        'again', quote_ident(v_owner);
 END
 $windrow$;
 
@@ -162,7 +164,8 @@ BEGIN
     EXECUTE format(
         'COMMENT ON SCHEMA %I IS %L',
         v_control,
-        format('windrow: retention of %s. Everything in here is generated from the spec `%s`, except the rows.', v_spec ->> 'title', v_spec ->> 'spec')
+        format('windrow: retention of %s. Everything in here is generated from the spec `%s`, except the rows.', v_spec ->> 'title',
+            v_spec ->> 'spec')
     );
 END
 $windrow$;
@@ -182,7 +185,9 @@ CREATE TABLE IF NOT EXISTS spec (
 );
 --# comment on table spec
 COMMENT ON TABLE spec IS
-    'What the spec says of the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may be at a time; archives: some rows are copied before they go; lock_class: of the advisory locks by which sessions see that a run goes on. Written by an installation.';
+    'What the spec says of the whole installation, in one row. schema_name: where the tables are; workers: how many runs there may be at a '
+    'time; archives: some rows are copied before they go; lock_class: of the advisory locks by which sessions see that a run goes on. '
+    'Written by an installation.';
 --# fill table spec
 INSERT INTO spec (schema_name, workers, archives, lock_class, document)
 SELECT d.schema, d.workers, s.document ? 'archives', d.lock_class, s.document
@@ -279,7 +284,8 @@ SELECT
 FROM spec AS s;
 --# comment on view installation
 COMMENT ON VIEW installation IS
-    'The names of this installation: its schema and roles, the application''s schema, the tables whose rows go, the rules, and who has installed it.';
+    'The names of this installation: its schema and roles, the application''s schema, the tables whose rows go, the rules, and who has '
+    'installed it.';
 
 -- policy: retention by scope. A check for each rule, which register_rule() makes, enforces its minimum, whoever writes.
 --# create table policy
@@ -312,7 +318,8 @@ CREATE TABLE IF NOT EXISTS hold (
 );
 --# comment on table hold
 COMMENT ON TABLE hold IS
-    'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
+    'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when '
+    'the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table run_window
@@ -332,7 +339,8 @@ ALTER TABLE run_window
     ADD CONSTRAINT run_window_days_check CHECK (days ~ '^1?2?3?4?5?6?7?$');
 --# comment on table run_window
 COMMENT ON TABLE run_window IS
-    'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
+    'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is '
+    'Monday. Written by set_windows().';
 
 -- latch: every batch locks the table while it works, so that others may, too; who writes a policy or a hold locks it for
 -- himself: then no batch is under way that did not see what he writes. A lock of a table takes a right on it; an advisory
@@ -383,7 +391,8 @@ ALTER TABLE run
     ADD CONSTRAINT run_status_check CHECK (status IN ('running', 'done', 'stopped', 'failed', 'cancelled', 'crashed'));
 --# comment on table run
 COMMENT ON TABLE run IS
-    'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next run. waiting_for: why it rests before its next batch, or rested when it ended.';
+    'One row per run. as_of is the instant that all cutoffs of the run are counted from. crashed: its session vanished, seen by the next '
+    'run. waiting_for: why it rests before its next batch, or rested when it ended.';
 --# create table run_rule
 CREATE TABLE IF NOT EXISTS run_rule (
     run_id         bigint      NOT NULL,
@@ -411,7 +420,8 @@ CREATE TABLE IF NOT EXISTS run_rule (
 );
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
-    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. gone: what a dry run already counted. paced: what pace() measures the last batch by.';
+    'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being '
+    'searched. gone: what a dry run already counted. paced: what pace() measures the last batch by.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT
@@ -485,7 +495,8 @@ CREATE TABLE IF NOT EXISTS run_stamp (
 );
 --# comment on table run_stamp
 COMMENT ON TABLE run_stamp IS
-    'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
+    'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, '
+    'rows that were changed, by table.';
 --# create table run_failure
 CREATE TABLE IF NOT EXISTS run_failure (
     run_id    bigint      NOT NULL,
@@ -513,7 +524,8 @@ CREATE TABLE IF NOT EXISTS run_backlog (
 );
 --# comment on table run_backlog
 COMMENT ON TABLE run_backlog IS
-    'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a family in the last runs; families an hour that became due and that went, over up to seven days.';
+    'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a family in the last runs; '
+    'families an hour that became due and that went, over up to seven days.';
 
 -- tally: what counters of the metrics count stays when the ledger is pruned.
 --# create table tally
@@ -560,7 +572,8 @@ DECLARE
     v_part text[];
     v_sum  bigint := 0;
 BEGIN
-    v_part := regexp_match(upper(p_duration), '^P?(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?$');
+    v_part := regexp_match(upper(p_duration),
+        '^P?(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?$');
     IF v_part IS NULL OR coalesce(array_to_string(v_part, ''), '') = '' THEN
         RAISE EXCEPTION 'not a duration: %', quote_literal(p_duration)
             USING ERRCODE = '22023', HINT = 'Write it like 30d, 12h, 90m, 45s, 1d12h or P30D.';
@@ -591,7 +604,8 @@ SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
 BEGIN
-    IF p_text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$' THEN
+    IF p_text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T '
+        ']([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$' THEN
         -- Behind the microseconds nothing counts; the servers would round it differently.
         RETURN regexp_replace(p_text, '([.][0-9]{6})[0-9]+', E'\\1')::timestamptz;
     END IF;
@@ -603,7 +617,8 @@ END
 $windrow$;
 --# comment on function instant_of
 COMMENT ON FUNCTION instant_of(text) IS
-    'The instant of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00, in UTC where no zone is named; NULL if it is none. Example: SELECT instant_of(''2027-01-01'');';
+    'The instant of a text like 2027-01-01, 2027-01-01T08:30Z or 2027-01-01T08:30:00.5+02:00, in UTC where no zone is named; NULL if it is '
+    'none. Example: SELECT instant_of(''2027-01-01'');';
 -- calendar_before: the instant p_seconds before another, where 86,400 seconds are a day of the calendar: the clock of the
 -- zone shows the same time then. A time that the clock showed twice is the first of the two. For one that it never showed,
 -- as it was put forward, its distance from UTC before and after gives two instants; the earlier one counts.
@@ -635,7 +650,8 @@ AS $windrow$
 $windrow$;
 --# comment on function calendar_before
 COMMENT ON FUNCTION calendar_before(timestamptz, bigint, text) IS
-    'The instant p_seconds before p_as_of, with the days of the calendar in p_zone. Example: SELECT calendar_before(now(), 30 * 86400, ''Europe/Berlin'');';
+    'The instant p_seconds before p_as_of, with the days of the calendar in p_zone. Example: SELECT calendar_before(now(), 30 * '
+    '86400, ''Europe/Berlin'');';
 -- check_options: an option that nobody knows is an error, not a surprise.
 --# create function check_options
 CREATE OR REPLACE FUNCTION check_options(p_options jsonb, p_known text[])
@@ -670,7 +686,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
-    v_rules constant text[] := ARRAY(SELECT e.value FROM spec AS s CROSS JOIN LATERAL jsonb_array_elements_text(s.document -> 'rules') AS e);
+    v_rules constant text[] := ARRAY(SELECT e.value FROM spec AS s CROSS
+        JOIN LATERAL jsonb_array_elements_text(s.document -> 'rules') AS e);
     v_rule  text := p_options ->> 'rule';
 BEGIN
     IF v_rule IS NULL AND cardinality(v_rules) = 1 THEN

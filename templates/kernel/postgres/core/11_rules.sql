@@ -19,7 +19,10 @@ CREATE TABLE IF NOT EXISTS rule (
 );
 --# comment on table rule
 COMMENT ON TABLE rule IS
-    'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks at; tables: those whose rows go, in the order of deletion; time_name: what rows become due by, zoned: it is an instant; scope_name: the column of the policies; retention (NULL: none by default) and minimum in seconds; retained: a retention counts at all; counts_undated: rows without a time are counted; divided: workers share its families out; document: all that the spec says. Written by an installation.';
+    'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks at; tables: those whose rows '
+    'go, in the order of deletion; time_name: what rows become due by, zoned: it is an instant; scope_name: the column of the policies; '
+    'retention (NULL: none by default) and minimum in seconds; retained: a retention counts at all; counts_undated: rows without a time '
+    'are counted; divided: workers share its families out; document: all that the spec says. Written by an installation.';
 
 -- rule_limit: what the spec says of each setting of a rule.
 --# create table rule_limit
@@ -44,7 +47,8 @@ CREATE TABLE IF NOT EXISTS known_table (
 );
 --# comment on table known_table
 COMMENT ON TABLE known_table IS
-    'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; sets: the columns that are set; is_archived: its rows are copied before they go. Written by an installation.';
+    'The tables of the spec. columns: those of keys and edges; goes: its rows are deleted; sets: the columns that are set; is_archived: '
+    'its rows are copied before they go. Written by an installation.';
 
 -- known_key: the foreign keys that act, as the spec accounts for them.
 --# create table known_key
@@ -57,7 +61,8 @@ CREATE TABLE IF NOT EXISTS known_key (
 );
 --# comment on table known_key
 COMMENT ON TABLE known_key IS
-    'What the spec says of foreign keys: columns, sorted, and what they name; effects: as pg_constraint.confdeltype has them. Written by an installation.';
+    'What the spec says of foreign keys: columns, sorted, and what they name; effects: as pg_constraint.confdeltype has them. Written by '
+    'an installation.';
 
 -- known_edge: which column holds a value of which other.
 --# create table known_edge
@@ -119,7 +124,8 @@ BEGIN
     SELECT e."table", c.columns, e.parent, c.named, e.effects
     FROM jsonb_to_recordset(p_document -> 'edges') AS e("table" text, columns text[], parent text, named text[], effects text)
     CROSS JOIN LATERAL (
-        SELECT array_agg(x.own ORDER BY x.own COLLATE "C", x.named COLLATE "C"), array_agg(x.named ORDER BY x.own COLLATE "C", x.named COLLATE "C")
+        SELECT array_agg(x.own ORDER BY x.own COLLATE "C", x.named COLLATE "C"),
+            array_agg(x.named ORDER BY x.own COLLATE "C", x.named COLLATE "C")
         FROM unnest(e.columns, e.named) AS x(own, named)
     ) AS c(columns, named)
     WHERE e.effects IS NOT NULL;
@@ -165,7 +171,8 @@ BEGIN
         retained, counts_undated, divided, document
     )
     SELECT
-        d.rule, p_position, d.strategy, d.root, d.tables, d.time_name, coalesce(d.zoned, false), d.scope_name, spelling_of(d.scope_type), d.retention, d.minimum,
+        d.rule, p_position, d.strategy, d.root, d.tables, d.time_name, coalesce(d.zoned, false), d.scope_name, spelling_of(d.scope_type),
+            d.retention, d.minimum,
         coalesce(d.retained, false), coalesce(d.counts_undated, false), coalesce(d.divided, false), p_document
     FROM jsonb_to_record(p_document) AS d(
         rule text, strategy text, root text, tables text[], time_name text, zoned boolean, scope_name text, scope_type text,

@@ -10,7 +10,8 @@ CREATE TABLE IF NOT EXISTS setting (
 );
 --# comment on table setting
 COMMENT ON TABLE setting IS
-    'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting(); a trigger checks the limits of a value, whoever writes.';
+    'Overrides of the limits in the spec; the view settings has all of them, with the defaults. Written by set_setting(); a trigger checks '
+    'the limits of a value, whoever writes.';
 
 -- setting_log: every change of a setting.
 --# create table setting_log
@@ -25,7 +26,8 @@ CREATE TABLE IF NOT EXISTS setting_log (
 );
 --# comment on table setting_log
 COMMENT ON TABLE setting_log IS
-    'Every change of table setting, written by its trigger; NULL: the default of the spec. Pruned with the ledger, but for the last change of each setting.';
+    'Every change of table setting, written by its trigger; NULL: the default of the spec. Pruned with the ledger, but for the last change '
+    'of each setting.';
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
 --# create view settings
@@ -42,7 +44,8 @@ JOIN rule AS r ON r.rule = l.rule
 LEFT JOIN setting AS s ON s.rule = l.rule AND s.name = l.name;
 --# comment on view settings
 COMMENT ON VIEW settings IS
-    'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again before every batch.';
+    'Every limit of every rule: its present value, its unit, the default of the spec, and what a value may be. A run reads them again '
+    'before every batch.';
 
 -- setting_of: the present value of a limit: the override, else the default of the spec. PL/pgSQL keeps the plan.
 --# create function setting_of
@@ -60,7 +63,8 @@ END
 $windrow$;
 --# comment on function setting_of
 COMMENT ON FUNCTION setting_of(text, text) IS
-    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT setting_of(''a_rule'', ''time_budget'');';
+    'Present value of a limit: the override in table setting, else the default of the spec. Example: SELECT '
+    'setting_of(''a_rule'', ''time_budget'');';
 
 -- on_setting: what happens to a row of setting, whoever writes it: before, the value is checked and signed; after, the
 -- change is logged.
@@ -92,7 +96,8 @@ BEGIN
         SELECT r.minimum INTO v_minimum FROM rule AS r WHERE r.rule = NEW.rule;
         IF NEW.name = 'fallback_retention' AND NEW.value BETWEEN 1 AND v_minimum - 1 THEN
             RAISE EXCEPTION 'a retention of % seconds is under the minimum of rule %', NEW.value, NEW.rule
-                USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s); it stands in the spec. 0 turns the fallback off.', v_minimum, in_words(v_minimum));
+                USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s); it stands in the spec. 0 turns the fallback off.',
+                    v_minimum, in_words(v_minimum));
         END IF;
         NEW.changed_by := session_user;
         NEW.changed_at := clock_timestamp();
@@ -140,13 +145,15 @@ BEGIN
     v_rule := check_rule(p_options);
     IF setting_of(v_rule, v_name) IS NULL THEN
         RAISE EXCEPTION 'no such setting: %', quote_nullable(v_name)
-            USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position)) FROM settings AS s WHERE s.rule = v_rule);
+            USING ERRCODE = '22023', HINT = (SELECT format('The settings are %s.', string_agg(s.name, ', ' ORDER BY s.position))
+                FROM settings AS s WHERE s.rule = v_rule);
     END IF;
     IF p_options ->> 'value' IS NULL THEN
         DELETE FROM setting AS s WHERE s.rule = v_rule AND s.name = v_name;
     ELSIF p_options ->> 'value' !~ '^[0-9]{1,18}$' THEN
         RAISE EXCEPTION 'not a whole number: %', quote_literal(p_options ->> 'value')
-            USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM settings AS s WHERE s.rule = v_rule AND s.name = v_name);
+            USING ERRCODE = '22023', HINT = (SELECT format('%s takes %s.', s.name, s.takes) FROM settings AS s WHERE s.rule = v_rule
+                AND s.name = v_name);
     ELSE
         -- An operator does not shorten the trail of what he did.
         IF v_name = 'ledger_days' AND NOT pg_has_role(session_user, current_user, 'MEMBER')
@@ -165,4 +172,5 @@ END
 $windrow$;
 --# comment on function set_setting
 COMMENT ON FUNCTION set_setting(jsonb) IS
-    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT set_setting(''{"name": "time_budget", "value": 600}'');';
+    'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: SELECT set_setting(''{"name": '
+    '"time_budget", "value": 600}'');';

@@ -41,7 +41,8 @@ AS $windrow$
 BEGIN
     EXECUTE format(
         'LOCK TABLE %s IN ROW EXCLUSIVE MODE',
-        (SELECT string_agg(format('%I.%I', s.schema_name, t.name), ', ' ORDER BY t.name COLLATE "C") FROM known_table AS t CROSS JOIN spec AS s WHERE t.goes)
+        (SELECT string_agg(format('%I.%I', s.schema_name, t.name), ', ' ORDER BY t.name COLLATE "C") FROM known_table AS t CROSS
+            JOIN spec AS s WHERE t.goes)
     );
 END
 $windrow$;
@@ -83,10 +84,12 @@ BEGIN
             -- A key of several columns is a JSON array, written as the server writes it.
             SELECT
                 string_agg(format('($1::jsonb ->> %s)::%s', k.place - 1, substring(k.said FROM '[a-z]+$')), ', ' ORDER BY k.place),
-                format('A key is a JSON array with the values of [%s].', string_agg(regexp_replace(k.said, ' [a-z]+$', ''), ', ' ORDER BY k.place))
+                format('A key is a JSON array with the values of [%s].',
+                    string_agg(regexp_replace(k.said, ' [a-z]+$', ''), ', ' ORDER BY k.place))
             INTO v_each, v_hint
             FROM unnest(v_key) WITH ORDINALITY AS k(said, place);
-            EXECUTE format('SELECT jsonb_array_length($1::jsonb) = %s AND num_nulls(%s) = 0 AND jsonb_build_array(%s)::text = $1', cardinality(v_key), v_each, v_each)
+            EXECUTE format('SELECT jsonb_array_length($1::jsonb) = %s AND num_nulls(%s) = 0 AND jsonb_build_array(%s)::text = $1',
+                cardinality(v_key), v_each, v_each)
             INTO v_valid
             USING p_key;
         ELSE
@@ -188,7 +191,8 @@ BEGIN
     CROSS JOIN spec AS s
     LEFT JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, v_rule.root)) AND a.attname = k.name;
     BEGIN
-        v_said := (SELECT jsonb_object_agg(k.name, CASE WHEN v_many THEN p_key::jsonb ->> (k.place - 1)::integer ELSE p_key END) FROM key_of(p_rule) AS k);
+        v_said := (SELECT jsonb_object_agg(k.name, CASE WHEN v_many THEN p_key::jsonb ->> (k.place - 1)::integer ELSE p_key END)
+            FROM key_of(p_rule) AS k);
         EXECUTE v_query INTO v_missing, o_key, v_here, o_found USING v_said;
         IF v_many AND jsonb_array_length(p_key::jsonb) <> (SELECT count(*) FROM key_of(p_rule)) THEN
             v_missing := 1;
@@ -198,7 +202,8 @@ BEGIN
     END;
     IF v_missing > 0 THEN
         RAISE EXCEPTION 'not a key of %: %', v_rule.root, quote_nullable(p_key)
-            USING ERRCODE = '22023', HINT = format('A key is a %s of %s.', CASE WHEN v_many THEN 'JSON array with values' ELSE 'value' END, v_form);
+            USING ERRCODE = '22023', HINT = format('A key is a %s of %s.', CASE WHEN v_many THEN 'JSON array with values'
+                ELSE 'value' END, v_form);
     END IF;
     o_key := CASE WHEN o_found THEN v_here ELSE o_key END;
     IF v_rule.strategy = 'end-time' THEN
@@ -214,7 +219,8 @@ END
 $windrow$;
 --# comment on function row_of_key
 COMMENT ON FUNCTION row_of_key(text, text) IS
-    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads only.';
+    'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the '
+    'column cannot hold. Reads only.';
 
 -- named_artifacts: which files of the outbox something still names.
 --# create function named_artifacts
@@ -248,4 +254,5 @@ END
 $windrow$;
 --# comment on function named_artifacts
 COMMENT ON FUNCTION named_artifacts(jsonb) IS
-    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end.';
+    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked '
+    'before a file is removed. Without an index on the path, it reads that table from end to end.';

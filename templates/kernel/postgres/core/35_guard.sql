@@ -66,7 +66,8 @@ idle AS (
       AND l.run_id > coalesce((SELECT max(o.run_id) FROM latest AS o WHERE NOT (o.is_empty AND o.is_counted)), 0)
 ),
 bounds AS (
-    SELECT min(s.value) FILTER (WHERE s.name = 'suspend_after') AS suspend_after, min(s.value) FILTER (WHERE s.name = 'back_off_max') AS back_off_max
+    SELECT min(s.value) FILTER (WHERE s.name = 'suspend_after') AS suspend_after,
+        min(s.value) FILTER (WHERE s.name = 'back_off_max') AS back_off_max
     FROM settings AS s
 )
 SELECT
@@ -80,7 +81,8 @@ CROSS JOIN idle AS i
 CROSS JOIN bounds AS b;
 --# comment on view scheduling
 COMMENT ON VIEW scheduling IS
-    'Scheduled runs that failed, or found nothing left, in a row; whether no further one starts before a run by hand succeeds or arm(), and the end of the back-off.';
+    'Scheduled runs that failed, or found nothing left, in a row; whether no further one starts before a run by hand succeeds or arm(), '
+    'and the end of the back-off.';
 
 -- pause_rule, resume_rule: a switch for one rule. A run under way obeys before its next batch, and goes on with other rules.
 --# create function pause_rule
@@ -123,7 +125,8 @@ BEGIN
     RETURNING p.* INTO v_pause;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'rule % is not paused', check_rule(p_options)
-            USING ERRCODE = '22023', HINT = format('The paused rules are in table %I.rule_pause; CALL %I.resume() ends a pause of everything.', current_schema(), current_schema());
+            USING ERRCODE = '22023', HINT = format('The paused rules are in table %I.rule_pause; CALL %I.resume() ends a pause of '
+                'everything.', current_schema(), current_schema());
     END IF;
     RETURN row_to_json(v_pause);
 END
@@ -201,7 +204,8 @@ CREATE TABLE IF NOT EXISTS catalog_state (
 );
 --# comment on table catalog_state
 COMMENT ON TABLE catalog_state IS
-    'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch compares it.';
+    'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch '
+    'compares it.';
 
 -- covered: the tables whose rows go or are set, and their partitions.
 --# create view covered
@@ -264,7 +268,8 @@ WHERE k.confupdtype IN ('c', 'n', 'd')
   AND EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) AND a.attname = ANY (k.sets));
 --# comment on view keys_on
 COMMENT ON VIEW keys_on IS
-    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table, and those that act when a column is set (event; confdeltype: what they do then); what hangs on partitions of the other side is left out.';
+    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table, and those that act when a '
+    'column is set (event; confdeltype: what they do then); what hangs on partitions of the other side is left out.';
 
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
@@ -313,7 +318,8 @@ BEGIN
         k.name,
         format(
             'references %s by %s (on %s %s), and the spec does not know it', k.parent, k.conname, k.event,
-            CASE k.effect WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict' ELSE 'no action' END
+            CASE k.effect WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict'
+                ELSE 'no action' END
         ),
         k.effect IN ('c', 'n', 'd')
     FROM keys AS k
@@ -348,7 +354,8 @@ BEGIN
     JOIN pg_namespace AS n ON n.oid = t.relnamespace
     WHERE p.relkind = 'r'
     UNION ALL
-    SELECT p.name, CASE p.relkind WHEN 'v' THEN 'is a view' WHEN 'f' THEN 'is or has a foreign table, whose rows do not come back with a rollback' ELSE 'is no table' END, true
+    SELECT p.name, CASE p.relkind WHEN 'v' THEN 'is a view' WHEN 'f'
+        THEN 'is or has a foreign table, whose rows do not come back with a rollback' ELSE 'is no table' END, true
     FROM covered AS p
     WHERE p.relkind NOT IN ('r', 'p')
     UNION ALL
@@ -378,7 +385,8 @@ END
 $windrow$;
 --# comment on function strangers
 COMMENT ON FUNCTION strangers() IS
-    'What hangs on the tables whose rows go or are set and is not in the spec: foreign keys, rules, tables that inherit, other collations and types. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions.';
+    'What hangs on the tables whose rows go or are set and is not in the spec: foreign keys, rules, tables that inherit, other collations '
+    'and types. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions.';
 
 -- stranger: the first of them that acts.
 --# create function stranger
@@ -421,7 +429,8 @@ BEGIN
                   AND a.attname = ANY (e.columns)
             ) AS c
             UNION ALL
-            SELECT format('key %s %s', f.key_id, f.event), format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            SELECT format('key %s %s', f.key_id, f.event),
+                format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
             FROM keys_on AS f
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
@@ -443,7 +452,8 @@ END
 $windrow$;
 --# comment on function catalog_now
 COMMENT ON FUNCTION catalog_now() IS
-    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables that inherit.';
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables '
+    'that inherit.';
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise.
 --# create function replaced
@@ -492,7 +502,8 @@ END
 $windrow$;
 --# comment on function unaccounted
 COMMENT ON FUNCTION unaccounted() IS
-    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none.';
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was '
+    'armed; NULL if there is none.';
 
 -- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
 --# create function check_catalog
@@ -506,10 +517,12 @@ DECLARE
 BEGIN
     IF starts_with(v_reason, 'catalog changed') THEN
         RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = format('Rows of the one before are left as they were. Look at both tables, then CALL %I.arm().', current_schema());
+            USING ERRCODE = '55000', HINT = format('Rows of the one before are left as they were. Look at both tables, then CALL '
+                '%I.arm().', current_schema());
     ELSIF v_reason IS NOT NULL THEN
         RAISE EXCEPTION '%', v_reason
-            USING ERRCODE = '55000', HINT = 'Rows would go or change uncounted. Say in the spec what happens to them and run windrow install, or drop what acts; windrow check --database says how.';
+            USING ERRCODE = '55000', HINT = 'Rows would go or change uncounted. Say in the spec what happens to them and run windrow '
+                'install, or drop what acts; windrow check --database says how.';
     END IF;
 END
 $windrow$;
@@ -539,13 +552,15 @@ BEGIN
     );
     IF v_why IS NOT NULL THEN
         RAISE EXCEPTION 'catalog changed: %', v_why
-            USING ERRCODE = 'WD001', HINT = 'The batch is rolled back. Look at what changed; windrow check --database says what the spec lacks.';
+            USING ERRCODE = 'WD001', HINT = 'The batch is rolled back. Look at what changed; windrow check --database says what the spec '
+                'lacks.';
     END IF;
 END
 $windrow$;
 --# comment on function look_again
 COMMENT ON FUNCTION look_again(bigint) IS
-    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is another one.';
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is '
+    'another one.';
 
 -- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
 -- being added or dropped until the batch commits.
@@ -601,7 +616,8 @@ BEGIN
             CASE
                 WHEN (p_options ->> 'dry_run')::boolean THEN NULL
                 WHEN NOT v_control.armed THEN 'not armed: nothing is deleted before someone said so'
-                WHEN v_control.server_identity IS DISTINCT FROM server_identity() THEN format('armed on another server: %s', v_control.server_identity)
+                WHEN v_control.server_identity IS DISTINCT FROM server_identity()
+                    THEN format('armed on another server: %s', v_control.server_identity)
             END,
             unaccounted(),
             CASE WHEN NOT in_window(clock_timestamp()) THEN
@@ -617,7 +633,8 @@ END
 $windrow$;
 --# comment on function held_back
 COMMENT ON FUNCTION held_back(jsonb) IS
-    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it.';
+    'Why no run with these options may start now: a pause, and for scheduled runs also a server where nobody armed windrow, something in '
+    'the catalog that the spec does not know or a closed window; NULL if nothing speaks against it.';
 
 -- kept_back: why no scheduled run starts now, by the latest ones.
 --# create function kept_back
@@ -628,7 +645,9 @@ SET search_path FROM CURRENT
 AS $windrow$
     SELECT CASE
         WHEN s.suspended THEN format('suspended after %s failed runs in a row, the last one: %s', s.failed_runs, s.last_error)
-        WHEN s.idle_until > clock_timestamp() THEN format('nothing left, runs in a row: %s; back-off until %s', s.empty_runs, to_char(s.idle_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+        WHEN s.idle_until > clock_timestamp()
+            THEN format('nothing left, runs in a row: %s; back-off until %s', s.empty_runs,
+            to_char(s.idle_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
     END
     FROM scheduling AS s;
 $windrow$;
@@ -653,7 +672,8 @@ DECLARE
     v_severity text := 'violation';
     v_detail   text;
 BEGIN
-    SELECT max(s.setting) FILTER (WHERE s.name = 'cron.database_name'), bool_or(s.setting = 'on') FILTER (WHERE s.name = 'cron.use_background_workers')
+    SELECT max(s.setting) FILTER (WHERE s.name = 'cron.database_name'),
+        bool_or(s.setting = 'on') FILTER (WHERE s.name = 'cron.use_background_workers')
     INTO v_home, v_inside
     FROM pg_settings AS s;
     BEGIN
@@ -684,12 +704,18 @@ BEGIN
                         ELSE 3
                     END AS rank,
                     CASE
-                        WHEN j.jobid IS NULL THEN format('no job of pg_cron is called %s, or %s may not see it, being another than who installed', n.name, current_user)
-                        WHEN n.position IS NULL THEN format('job %s of pg_cron, %s, is of no line of the spec: windrow install takes it away', j.jobid, j.jobname)
-                        WHEN NOT j.active THEN format('job %s of pg_cron is not active: SELECT cron.alter_job(%s, active := true)', j.jobid, j.jobid)
-                        WHEN j.database <> current_database() THEN format('job %s of pg_cron works in database %s; windrow install schedules it here', j.jobid, j.database)
-                        WHEN NOT f.is_here THEN format('job %s of pg_cron works on another server: it connects to %s, port %s, and this one has port %s; windrow install makes it anew', j.jobid, j.nodename, j.nodeport, current_setting('port'))
-                        WHEN j.username <> $4 THEN format('job %s of pg_cron runs as %s, not as the login of the schedule, %s; windrow install gives it to that', j.jobid, j.username, $4)
+                        WHEN j.jobid IS NULL THEN format('no job of pg_cron is called %s, or %s may not see it, being another than who '
+                            'installed', n.name, current_user)
+                        WHEN n.position IS NULL THEN format('job %s of pg_cron, %s, is of no line of the spec: windrow install takes it '
+                            'away', j.jobid, j.jobname)
+                        WHEN NOT j.active THEN format('job %s of pg_cron is not active: SELECT cron.alter_job(%s, active := true)',
+                            j.jobid, j.jobid)
+                        WHEN j.database <> current_database()
+                            THEN format('job %s of pg_cron works in database %s; windrow install schedules it here', j.jobid, j.database)
+                        WHEN NOT f.is_here THEN format('job %s of pg_cron works on another server: it connects to %s, port %s, and this '
+                            'one has port %s; windrow install makes it anew', j.jobid, j.nodename, j.nodeport, current_setting('port'))
+                        WHEN j.username <> $4 THEN format('job %s of pg_cron runs as %s, not as the login of the schedule, %s; windrow '
+                            'install gives it to that', j.jobid, j.username, $4)
                         ELSE format('job %s of pg_cron, as %s: %s', j.jobid, j.username, j.schedule)
                     END AS detail
                 FROM unnest($1) WITH ORDINALITY AS n(name, position)
@@ -707,4 +733,5 @@ END
 $windrow$;
 --# comment on function schedule_check
 COMMENT ON FUNCTION schedule_check() IS
-    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT schedule_check();';
+    'Whether pg_cron will start runs, as far as the caller may see; windrow verify adds it to what verify() answers. Example: SELECT '
+    'schedule_check();';

@@ -14,7 +14,8 @@ AS $windrow$
 $windrow$;
 --# comment on function next_batch
 COMMENT ON FUNCTION next_batch(bigint, bigint, bigint) IS
-    'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT next_batch(100, 800, 500);';
+    'The size of the batch after one of p_size that took p_took milliseconds instead of p_target. Example: SELECT next_batch(100, 800, '
+    '500);';
 
 -- throttle: what speaks against a batch now, the first of all reasons, or NULL. A limit of 0 is off. What is not to be
 -- seen with the rights of the owner role is a reason, too: a run that cannot measure waits, and says so.
@@ -48,7 +49,8 @@ BEGIN
         IF v_name IS NOT NULL THEN
             v_found := heartbeat_age();
             IF v_found IS NULL OR v_found > p_lag THEN
-                RETURN format('the slowest replica in %s, which is %s seconds behind (max_replica_lag %s)', v_name, coalesce(v_found::text, 'unknown'), p_lag);
+                RETURN format('the slowest replica in %s, which is %s seconds behind (max_replica_lag %s)', v_name,
+                    coalesce(v_found::text, 'unknown'), p_lag);
             END IF;
         END IF;
     END IF;
@@ -126,7 +128,8 @@ END
 $windrow$;
 --# comment on function throttle
 COMMENT ON FUNCTION throttle(text, bigint, bigint, bigint, bigint) IS
-    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, max_old_snapshot (transactions); NULL: nothing. Example: SELECT throttle(''a_rule'', 30, 512, 40, 1000000);';
+    'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_replica_wal (megabytes), max_active_sessions, '
+    'max_old_snapshot (transactions); NULL: nothing. Example: SELECT throttle(''a_rule'', 30, 512, 40, 1000000);';
 
 -- pace: called before every batch. How long the run rests first, in seconds: 0, or up to 1, after which it asks again, so
 -- that a pause, the end of a window and the deadline are obeyed at once. run() rests outside of the transactions that
@@ -206,7 +209,8 @@ BEGIN
         -- The first batch: as big as the last one of the run before.
         v_progress.batch_families := least(
             v_progress.batch_families,
-            (SELECT r.batch_families FROM run_rule AS r WHERE r.rule = p_rule AND r.run_id < p_run AND r.paced_at IS NOT NULL ORDER BY r.run_id DESC LIMIT 1)
+            (SELECT r.batch_families FROM run_rule AS r WHERE r.rule = p_rule AND r.run_id < p_run AND r.paced_at IS NOT NULL
+                ORDER BY r.run_id DESC LIMIT 1)
         );
     END IF;
 
@@ -256,4 +260,5 @@ END
 $windrow$;
 --# comment on function pace
 COMMENT ON FUNCTION pace(bigint, text) IS
-    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so.';
+    'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size '
+    'of the batch where target_batch says so.';

@@ -180,7 +180,8 @@ END
 $windrow$;
 --# comment on function cutoff_of
 COMMENT ON FUNCTION cutoff_of(text, timestamptz, bigint) IS
-    'Rows of p_rule with a time before this are old enough at p_as_of, by p_retention in seconds, or that of the spec; NULL where the setting fallback_retention is 0.';
+    'Rows of p_rule with a time before this are old enough at p_as_of, by p_retention in seconds, or that of the spec; NULL where the '
+    'setting fallback_retention is 0.';
 
 -- cutoff_call: the same as an expression, by the clock of the application.
 --# create function cutoff_call
@@ -274,7 +275,8 @@ END
 $windrow$;
 --# comment on function fail_step
 COMMENT ON FUNCTION fail_step(bigint, text, text, text, bigint) IS
-    'What the run does after a batch that ended with an error: the state that run() gets, or NULL where the batch (p_half: NULL) cannot be halved any more.';
+    'What the run does after a batch that ended with an error: the state that run() gets, or NULL where the batch (p_half: NULL) cannot be '
+    'halved any more.';
 
 -- is_busy: whether an error means that others were in the way.
 --# create function is_busy
@@ -350,7 +352,8 @@ END
 $windrow$;
 --# comment on function end_step
 COMMENT ON FUNCTION end_step(bigint, text, bigint, bigint[], text[], bigint, boolean, text, text, text[], text[]) IS
-    'Writes what a batch of p_rule did to the progress of run p_run: families, rows by table, what a dry run counted, the size of the next batch, the cursor, what was passed over and why.';
+    'Writes what a batch of p_rule did to the progress of run p_run: families, rows by table, what a dry run counted, the size of the next '
+    'batch, the cursor, what was passed over and why.';
 
 -- preview_document: what the preview of a rule answers. The spec may ask for more fields, under names of its own.
 --# create function preview_document
@@ -533,7 +536,8 @@ END
 $windrow$;
 --# comment on function purge_one
 COMMENT ON FUNCTION purge_one(bigint, text, text) IS
-    'Deletes what p_key names in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the reason why it stays.';
+    'Deletes what p_key names in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the '
+    'reason why it stays.';
 
 -- may_keep: whether something may keep rows that a rule deletes, without a word: a trigger, a rule, a table that is none.
 --# create function may_keep

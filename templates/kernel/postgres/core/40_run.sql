@@ -13,7 +13,8 @@ AS $windrow$
         s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname,
         current_setting('cluster_name'), current_setting('listen_addresses'),
         coalesce((SELECT p.setting FROM pg_settings AS p WHERE p.name = 'data_directory'), '?'),
-        CASE WHEN c.server_identity LIKE '%/started %' THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
+        CASE WHEN c.server_identity LIKE '%/started %'
+            THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
     )
     FROM pg_control_system() AS s
     -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
@@ -25,7 +26,8 @@ AS $windrow$
 $windrow$;
 --# comment on function server_identity
 COMMENT ON FUNCTION server_identity() IS
-    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has started where that counts; arm() stores it, and a run refuses when it has changed.';
+    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has '
+    'started where that counts; arm() stores it, and a run refuses when it has changed.';
 
 -- open_hours: when scheduled runs may work.
 --# create view open_hours
@@ -69,7 +71,8 @@ AS $windrow$
 $windrow$;
 --# comment on function in_window
 COMMENT ON FUNCTION in_window(timestamptz) IS
-    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. Example: SELECT in_window(now());';
+    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. '
+    'Example: SELECT in_window(now());';
 
 -- record_skips: adds the families that a batch passed over to the ledger.
 --# create function record_skips
@@ -127,7 +130,8 @@ BEGIN
         v_as_of := instant_of(p_options ->> 'as_of');
         IF v_as_of IS NULL OR v_as_of > clock_timestamp() THEN
             RAISE EXCEPTION 'as_of is not an instant of the past: %', quote_nullable(p_options ->> 'as_of')
-                USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
+                USING ERRCODE = '22023', HINT = format('Write it like %s; without a zone it is UTC. It cannot lie after the clock of the '
+                    'database.', to_char(clock_timestamp(), 'YYYY-MM-DD"T"HH24:MI:SS"Z"'));
         END IF;
     END IF;
     FOR v_of IN
@@ -140,7 +144,8 @@ BEGIN
         CONTINUE WHEN p_options ->> 'rule' <> v_of.rule;
         IF p_options ? 'retention' AND v_of.strategy = 'removal-time' THEN
             RAISE EXCEPTION 'rule % has no retention of its own', v_of.rule
-                USING ERRCODE = '22023', HINT = format('The stored %s.%s holds it: leave the option retention out, or name another rule.', v_of.root, v_of.time_name);
+                USING ERRCODE = '22023', HINT = format('The stored %s.%s holds it: leave the option retention out, or name another rule.',
+                    v_of.root, v_of.time_name);
         ELSIF p_options ? 'retention' AND NOT v_of.retained THEN
             RAISE EXCEPTION 'rule % has no retention', v_of.rule
                 USING ERRCODE = '22023', HINT = 'Its rows go whatever their age: leave the option retention out, or name another rule.';
@@ -182,7 +187,8 @@ BEGIN
             LIMIT 1
         LOOP
             RAISE EXCEPTION 'from has a zone: %', quote_nullable(p_options ->> 'from')
-                USING ERRCODE = '22023', HINT = format('Write it like 2026-01-31T12:00:00, by the clock of the application: %s.%s has no zone.', v_of.root, v_of.time_name);
+                USING ERRCODE = '22023', HINT = format('Write it like 2026-01-31T12:00:00, by the clock of the application: %s.%s has no '
+                    'zone.', v_of.root, v_of.time_name);
         END LOOP;
     END IF;
     IF p_options ? 'run_families' AND (p_options ->> 'run_families' !~ '^[1-9][0-9]{0,17}$') IS NOT FALSE THEN
@@ -198,7 +204,8 @@ BEGIN
             USING ERRCODE = '22023', HINT = 'Write {"dry_run": true}.';
     END IF;
     IF p_options ? 'worker' AND NOT coalesce(
-        jsonb_typeof(p_options -> 'worker') = 'number' AND p_options ->> 'worker' ~ '^[1-9][0-9]?$' AND (p_options ->> 'worker')::integer <= v_workers,
+        jsonb_typeof(p_options -> 'worker') = 'number' AND p_options ->> 'worker' ~ '^[1-9][0-9]?$'
+            AND (p_options ->> 'worker')::integer <= v_workers,
         false
     ) THEN
         RAISE EXCEPTION 'worker is not a number from 1 to %: %', v_workers, quote_nullable(p_options ->> 'worker')
@@ -373,7 +380,8 @@ BEGIN
     SELECT * INTO STRICT v_spec FROM spec;
     PERFORM check_options(
         p_options,
-        ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger'] || CASE WHEN v_spec.workers > 1 THEN ARRAY['worker'] END
+        ARRAY['rule', 'dry_run', 'scope', 'retention', 'as_of', 'run_families', 'time_budget', 'trigger'] || CASE WHEN v_spec.workers > 1
+            THEN ARRAY['worker'] END
     );
     v_as_of := check_run_options(p_options);
     v_dry_run := coalesce((p_options ->> 'dry_run')::boolean, false);
@@ -389,7 +397,8 @@ BEGIN
         END IF;
         IF v_control.server_identity IS DISTINCT FROM server_identity() THEN
             RAISE EXCEPTION 'armed on another server: %', v_control.server_identity
-                USING ERRCODE = '55000', HINT = format('This looks like a restored copy or a clone. If it is to be cleaned too: CALL %I.arm().', current_schema());
+                USING ERRCODE = '55000', HINT = format('This looks like a restored copy or a clone. If it is to be cleaned too: CALL '
+                    '%I.arm().', current_schema());
         END IF;
     END IF;
     -- What a scheduled run is refused for, held_back() has looked at.
@@ -570,7 +579,8 @@ BEGIN
     IF v_spec.archives THEN
         -- Not while rows of it are archived.
         PERFORM archive_keep(v_days);
-        v_old := ARRAY(SELECT o.run_id FROM unnest(v_old) AS o(run_id) WHERE NOT EXISTS (SELECT FROM kept_run AS k WHERE k.run_id = o.run_id));
+        v_old := ARRAY(SELECT o.run_id FROM unnest(v_old) AS o(run_id)
+            WHERE NOT EXISTS (SELECT FROM kept_run AS k WHERE k.run_id = o.run_id));
     END IF;
     DELETE FROM run_failure AS f WHERE f.run_id = ANY (v_old);
     DELETE FROM run_backlog AS b WHERE b.run_id = ANY (v_old);
@@ -582,7 +592,8 @@ BEGIN
     END IF;
     DELETE FROM run_sweep AS o WHERE o.run_id = ANY (v_old);
     DELETE FROM run_rule AS p WHERE p.run_id = ANY (v_old);
-    DELETE FROM catalog_state AS s WHERE s.run_id > 0 AND NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
+    DELETE FROM catalog_state AS s WHERE s.run_id > 0
+        AND NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = s.run_id AND r.status = 'running');
     DELETE FROM run AS r WHERE r.run_id = ANY (v_old);
     -- The last change of a setting stays: it says who has set the present value.
     DELETE FROM setting_log AS l
@@ -641,17 +652,20 @@ AS $windrow$
     FROM (SELECT p_progress.*) AS p
     LEFT JOIN rule AS r ON r.rule = p.rule
     LEFT JOIN LATERAL (
-        SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped, json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
+        SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped,
+            json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
         FROM run_skip AS k
         WHERE k.run_id = p.run_id
           AND k.rule = p.rule
     ) AS s ON true
     CROSS JOIN LATERAL (
-        SELECT coalesce(json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at), '[]') AS failures
+        SELECT coalesce(json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at),
+            '[]') AS failures
         FROM (SELECT * FROM run_failure AS y WHERE y.run_id = p.run_id AND y.rule = p.rule ORDER BY y.failed_at LIMIT 100) AS x
     ) AS e
     CROSS JOIN LATERAL (
-        SELECT coalesce(json_agg(json_build_object('pass', x.pass, 'rows', x.deleted_rows, 'sample_keys', x.sample_keys) ORDER BY x.pass), '[]') AS passes
+        SELECT coalesce(json_agg(json_build_object('pass', x.pass, 'rows', x.deleted_rows, 'sample_keys', x.sample_keys) ORDER BY x.pass),
+            '[]') AS passes
         FROM run_pass AS x
         WHERE x.run_id = p.run_id
           AND x.rule = p.rule
@@ -686,7 +700,8 @@ AS $windrow$
                 WHEN 'skipped_families' THEN to_json(coalesce(s.families, 0))
                 WHEN 'dry_run' THEN to_json(p_run.dry_run)
                 WHEN 'duration_ms' THEN to_json(duration_of(p_run))
-                WHEN 'artifact_failures' THEN to_json((SELECT count(*) FROM artifact AS a WHERE a.rule = p.rule AND a.last_error IS NOT NULL))
+                WHEN 'artifact_failures' THEN to_json((SELECT count(*) FROM artifact AS a WHERE a.rule = p.rule
+                    AND a.last_error IS NOT NULL))
             END
         FROM jsonb_array_elements(r.document -> 'report_run') WITH ORDINALITY AS f(field, position)
     ) AS d;
@@ -718,7 +733,8 @@ AS $windrow$
                 (8, 'finished_at', to_json(r.finished_at)),
                 (9, 'duration_ms', to_json(duration_of(r))),
                 (10, 'archive_pruned', to_json(pruned_by(r.run_id))),
-                (11, 'rules', (SELECT json_agg(rule_result(r, p) ORDER BY u.position) FROM run_rule AS p LEFT JOIN rule AS u ON u.rule = p.rule WHERE p.run_id = r.run_id))
+                (11, 'rules', (SELECT json_agg(rule_result(r, p) ORDER BY u.position) FROM run_rule AS p LEFT JOIN rule AS u
+                    ON u.rule = p.rule WHERE p.run_id = r.run_id))
         ) AS d(position, name, value)
         WHERE d.name <> 'archive_pruned' OR s.archives
     )
@@ -751,7 +767,8 @@ BEGIN
         SELECT x.oid, x.is_set
         FROM reached AS r
         CROSS JOIN LATERAL (
-            SELECT f.conrelid, f.confdeltype <> 'c' FROM pg_constraint AS f WHERE f.confrelid = r.oid AND f.contype = 'f' AND f.confdeltype IN ('c', 'n', 'd') AND NOT p_restores
+            SELECT f.conrelid, f.confdeltype <> 'c' FROM pg_constraint AS f WHERE f.confrelid = r.oid AND f.contype = 'f'
+                AND f.confdeltype IN ('c', 'n', 'd') AND NOT p_restores
             UNION ALL
             SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
         ) AS x(oid, is_set)
@@ -773,12 +790,14 @@ BEGIN
     )
     SELECT x.code, x.class::text, x.owner::text
     FROM (
-        SELECT format('trigger %I', g.tgname) AS code, r.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner ELSE t.relowner END::regrole AS owner
+        SELECT format('trigger %I', g.tgname) AS code, r.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner
+            ELSE t.relowner END::regrole AS owner
         FROM reached AS r
         JOIN pg_class AS t ON t.oid = r.oid
         JOIN pg_roles AS o ON o.oid = t.relowner
         -- INSERT, or else DELETE or UPDATE.
-        JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4 ELSE 24 END <> 0
+        JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4
+            ELSE 24 END <> 0
         JOIN pg_proc AS p ON p.oid = g.tgfoid
         JOIN pg_roles AS q ON q.oid = p.proowner
         WHERE NOT (o.rolsuper AND q.rolsuper)
@@ -797,7 +816,8 @@ BEGIN
             UNION ALL
             SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
             UNION ALL
-            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid WHERE a.attrelid = r.oid AND r.is_set
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid
+                WHERE a.attrelid = r.oid AND r.is_set
             UNION ALL
             SELECT 'pg_class'::regclass, r.oid
         ) AS k(classid, objid)
@@ -812,7 +832,8 @@ END
 $windrow$;
 --# comment on function foreign_code
 COMMENT ON FUNCTION foreign_code(boolean) IS
-    'Code that is not a superuser''s and runs when rows are read, go or are set, or (p_restores) when archived rows come back: triggers and functions of the tables and of those that their foreign keys reach.';
+    'Code that is not a superuser''s and runs when rows are read, go or are set, or (p_restores) when archived rows come back: triggers '
+    'and functions of the tables and of those that their foreign keys reach.';
 
 -- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
 -- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
@@ -832,13 +853,15 @@ BEGIN
         SELECT FROM pg_roles AS r
         CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
         WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files'))
-          AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER') OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
+          AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER')
+              OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
     ) THEN
         RETURN;
     END IF;
     IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN
         RAISE EXCEPTION 'a cursor WITH HOLD is open, and COMMIT would read it with the rights of a superuser'
-            USING ERRCODE = '42501', HINT = format('Where a trigger of the application opened it, call this as a member of %I that is no superuser; else close it first.', current_schema() || '_operator');
+            USING ERRCODE = '42501', HINT = format('Where a trigger of the application opened it, call this as a member of %I that is no '
+                'superuser; else close it first.', current_schema() || '_operator');
     END IF;
     IF current_setting('server_version_num')::integer >= 180000 THEN
         RETURN;
@@ -859,18 +882,23 @@ BEGIN
           AND r.rolsuper IS NOT TRUE
           AND m.oid <> current_user::regrole
     ) THEN
-        RAISE EXCEPTION 'the transaction is %, and would not see a trigger that came after it began', current_setting('transaction_isolation')
-            USING ERRCODE = '25001', HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED, or call this as a member of %I that is no superuser.', current_schema() || '_operator');
+        RAISE EXCEPTION 'the transaction is %, and would not see a trigger that came after it began',
+            current_setting('transaction_isolation')
+            USING ERRCODE = '25001', HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED, or call this as a member of %I that is no '
+                'superuser.', current_schema() || '_operator');
     END IF;
     FOR v_code IN SELECT * FROM foreign_code(p_restores) AS c LOOP
-        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code, v_code.table_name, v_code.belongs_to
-            USING ERRCODE = '42501', HINT = format('Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this as a member of %I that is no superuser.', current_schema() || '_operator');
+        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code,
+            v_code.table_name, v_code.belongs_to
+            USING ERRCODE = '42501', HINT = format('Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this '
+                'as a member of %I that is no superuser.', current_schema() || '_operator');
     END LOOP;
 END
 $windrow$;
 --# comment on function check_caller
 COMMENT ON FUNCTION check_caller(text, boolean) IS
-    'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at the COMMIT with his rights.';
+    'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at '
+    'the COMMIT with his rights.';
 
 -- step: one batch of a rule, by its strategy.
 --# create function step
@@ -892,7 +920,8 @@ END
 $windrow$;
 --# comment on function step
 COMMENT ON FUNCTION step(bigint, text) IS
-    'One batch of run p_run by p_rule, and its progress in the ledger, in the caller''s transaction. Answers more, again, or why the run should end. run() calls it and commits.';
+    'One batch of run p_run by p_rule, and its progress in the ledger, in the caller''s transaction. Answers more, again, or why the run '
+    'should end. run() calls it and commits.';
 
 -- preview: what a run would delete now.
 --# create function preview
@@ -949,7 +978,10 @@ END
 $windrow$;
 --# comment on function preview
 COMMENT ON FUNCTION preview(jsonb) IS
-    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT preview(''{"run_families": 100}'');';
+    'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or '
+    'later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a '
+    'row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: SELECT preview(''{"run_families": '
+    '100}'');';
 
 -- purge_begin: opens the ledger for a purge of named families.
 --# create function purge_begin
@@ -1032,7 +1064,8 @@ BEGIN
     -- Joined as text: jsonb would forget the order of the tables.
     RETURN (
         left(run_result(p_run)::text, -1) || ', "refused" : '
-        || coalesce((SELECT json_object_agg(k.key, k.reason ORDER BY k.key) FROM unnest(p_keys, p_reasons) AS k(key, reason)), '{}')::text || '}'
+        || coalesce((SELECT json_object_agg(k.key, k.reason ORDER BY k.key) FROM unnest(p_keys, p_reasons) AS k(key, reason)),
+            '{}')::text || '}'
     )::json;
 END
 $windrow$;
@@ -1087,7 +1120,8 @@ BEGIN
     PERFORM check_options(p_options, ARRAY['until']);
     IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
         RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
-            USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not armed.';
+            USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not '
+                'armed.';
     END IF;
     UPDATE control
     SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
@@ -1109,7 +1143,9 @@ END
 $windrow$;
 --# comment on procedure arm
 COMMENT ON PROCEDURE arm(jsonb) IS
-    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Examples: CALL arm(); CALL arm(''{"until": "restart"}'');';
+    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the '
+    'installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the '
+    'next start of the server, for those who clone by snapshots of the storage. Examples: CALL arm(); CALL arm(''{"until": "restart"}'');';
 
 -- set_policy, drop_policy: who is cleaned, and after how long.
 --# create function set_policy
@@ -1142,7 +1178,8 @@ BEGIN
         RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
             USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
     END IF;
-    IF jsonb_typeof(p_options -> 'enabled') NOT IN ('boolean', 'null') OR jsonb_typeof(p_options -> 'artifacts') NOT IN ('boolean', 'null') THEN
+    IF jsonb_typeof(p_options -> 'enabled') NOT IN ('boolean', 'null')
+        OR jsonb_typeof(p_options -> 'artifacts') NOT IN ('boolean', 'null') THEN
         RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
             USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
     END IF;
@@ -1155,7 +1192,8 @@ BEGIN
     END IF;
     IF v_retention < v_minimum THEN
         RAISE EXCEPTION 'a retention of % is under the minimum of rule %', p_options ->> 'retention', v_rule
-            USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s days); it stands in the spec.', v_minimum, round(v_minimum / 86400.0, 2));
+            USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s days); it stands in the spec.', v_minimum,
+                round(v_minimum / 86400.0, 2));
     END IF;
     INSERT INTO policy AS p (rule, scope, enabled, retention_seconds, artifacts, note)
     VALUES (
@@ -1179,7 +1217,8 @@ END
 $windrow$;
 --# comment on function set_policy
 COMMENT ON FUNCTION set_policy(jsonb) IS
-    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: SELECT set_policy(''{"scope": "42", "retention": "30d"}'');';
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: '
+    'SELECT set_policy(''{"scope": "42", "retention": "30d"}'');';
 --# create function drop_policy
 CREATE OR REPLACE FUNCTION drop_policy(p_options jsonb)
 RETURNS json
@@ -1234,7 +1273,8 @@ BEGIN
     END IF;
     IF v_until <= clock_timestamp() THEN
         RAISE EXCEPTION 'until has passed: %', quote_literal(p_options ->> 'until')
-            USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until out.';
+            USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until '
+                'out.';
     END IF;
     IF jsonb_typeof(p_options -> 'even_if_absent') NOT IN ('boolean', 'null') THEN
         RAISE EXCEPTION 'even_if_absent is not true or false: %', p_options -> 'even_if_absent'
@@ -1245,7 +1285,8 @@ BEGIN
     SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM row_of_key(v_rule, p_options ->> 'key') AS r;
     IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
         RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
-            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With {"even_if_absent": true} it is stored all the same.';
+            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With '
+                '{"even_if_absent": true} it is stored all the same.';
     END IF;
     INSERT INTO hold AS h (rule, key, reason, until, absent)
     VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
@@ -1261,7 +1302,9 @@ END
 $windrow$;
 --# comment on function set_hold
 COMMENT ON FUNCTION set_hold(jsonb) IS
-    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT set_hold(''{"key": 17, "reason": "audit 2026"}'');';
+    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), '
+    'even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT set_hold(''{"key": 17, "reason": "audit '
+    '2026"}'');';
 --# create function release_hold
 CREATE OR REPLACE FUNCTION release_hold(p_options jsonb)
 RETURNS json
@@ -1300,7 +1343,8 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     c_week    CONSTANT text[] := ARRAY['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
-    c_hint    CONSTANT text := 'Write it like "mon-fri 22:00-06:00 Europe/Berlin" or "daily 01:30-05:00": days, start (inclusive) and end (exclusive), and a zone (UTC if left out); or "always", or "never".';
+    c_hint    CONSTANT text := 'Write it like "mon-fri 22:00-06:00 Europe/Berlin" or "daily 01:30-05:00": days, start (inclusive) and end '
+        '(exclusive), and a zone (UTC if left out); or "always", or "never".';
     v_windows jsonb := p_options -> 'windows';
     v_window  text;
     v_parts   text[];
@@ -1311,7 +1355,8 @@ BEGIN
         v_windows := jsonb_build_array(v_windows);
     ELSIF jsonb_typeof(v_windows) = 'null' THEN
         v_windows := '[]';
-    ELSIF coalesce(jsonb_typeof(v_windows), 'none') <> 'array' OR v_windows = '[]' OR jsonb_path_exists(v_windows, '$[*] ? (@.type() != "string")') THEN
+    ELSIF coalesce(jsonb_typeof(v_windows), 'none') <> 'array' OR v_windows = '[]'
+        OR jsonb_path_exists(v_windows, '$[*] ? (@.type() != "string")') THEN
         RAISE EXCEPTION 'the option windows is neither a text nor a list of texts'
             USING ERRCODE = '22023', HINT = c_hint;
     END IF;
@@ -1353,7 +1398,8 @@ BEGIN
         WHERE EXISTS (
             SELECT
             FROM unnest(v_ranges) AS r(range)
-            CROSS JOIN LATERAL (SELECT array_position(c_week, left(r.range, 3)) AS first, array_position(c_week, right(r.range, 3)) AS last) AS n
+            CROSS JOIN LATERAL (SELECT array_position(c_week, left(r.range, 3)) AS first,
+                array_position(c_week, right(r.range, 3)) AS last) AS n
             WHERE CASE WHEN n.first <= n.last THEN d.day BETWEEN n.first AND n.last ELSE d.day >= n.first OR d.day <= n.last END
         );
     END LOOP;
@@ -1362,7 +1408,8 @@ END
 $windrow$;
 --# comment on function set_windows
 COMMENT ON FUNCTION set_windows(jsonb) IS
-    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT set_windows(''{"windows": "never"}'');';
+    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT set_windows(''{"windows": '
+    '["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT set_windows(''{"windows": "never"}'');';
 
 -- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 --# create function claim_artifacts

@@ -74,7 +74,8 @@ BEGIN
         WHEN query_canceled THEN
             -- A client's cancel comes as two signals, of which the second may come late.
             v_state := 'cancelled';
-            p_result := windrow.run_end(v_run, pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
+            p_result := windrow.run_end(v_run,
+                pg_catalog.array_append(pg_catalog.array_replace(v_reasons, 'nothing left', v_state), v_state));
     END;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
@@ -101,7 +102,9 @@ END
 $windrow$;
 --# comment on procedure run
 COMMENT ON PROCEDURE windrow.run(jsonb, json) IS
-    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger; where there are several workers: worker (each has a run at a time, and they share the families out). Examples: CALL windrow.run(); CALL windrow.run(''{"dry_run": true}'');';
+    'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, '
+    'trigger; where there are several workers: worker (each has a run at a time, and they share the families out). Examples: CALL '
+    'windrow.run(); CALL windrow.run(''{"dry_run": true}'');';
 
 -- purge: named families, now.
 --# create procedure purge
@@ -126,7 +129,8 @@ BEGIN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     v_rule := windrow.check_rule(p_options);
     -- No cursor stays open over a COMMIT.
-    FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
+    FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key
+        FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
             v_reason := windrow.purge_one(v_run, v_rule, v_key);
             PERFORM windrow.check_caller(current_user, false);
@@ -159,4 +163,5 @@ END
 $windrow$;
 --# comment on procedure purge
 COMMENT ON PROCEDURE windrow.purge(jsonb, json) IS
-    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL windrow.purge(''{"key": [17]}'');';
+    'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention '
+    'does not matter. Example: CALL windrow.purge(''{"key": [17]}'');';

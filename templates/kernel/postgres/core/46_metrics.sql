@@ -65,7 +65,8 @@ AS $windrow$
 $windrow$;
 --# comment on function due_now
 COMMENT ON FUNCTION due_now(bigint) IS
-    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM due_now(10000);';
+    'By rule, families that are due now, whether or not they may go, counted up to p_limit, seconds since the oldest ended, and whether '
+    'these are all. Reads at most p_limit entries of an index per rule. Example: SELECT * FROM due_now(10000);';
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 --# create function count_backlog
@@ -174,7 +175,8 @@ FROM (
 ) AS s;
 --# comment on view undeletable
 COMMENT ON VIEW undeletable IS
-    'What is due and stays, by rule and reason, as the last run saw it that looked: sample_key is the first that it came upon, which is the oldest. Its age is of now; NULL where it is gone, or the rule is of single rows.';
+    'What is due and stays, by rule and reason, as the last run saw it that looked: sample_key is the first that it came upon, which is '
+    'the oldest. Its age is of now; NULL where it is gone, or the rule is of single rows.';
 
 -- backlog: how much is due, how fast more becomes due, and how fast it goes.
 --# create view backlog
@@ -208,7 +210,9 @@ CROSS JOIN LATERAL (
 ) AS c;
 --# comment on view backlog
 COMMENT ON VIEW backlog IS
-    'By rule, families that are due, whether or not they may go. Up to 10,000 are counted now; beyond, it is the count of the last run less what went since, counted_at says when; NULL there: at least so many. rows: as many as a family of the last five runs had. Per hour, as the last run saw it: families that became due and that went, over up to seven days.';
+    'By rule, families that are due, whether or not they may go. Up to 10,000 are counted now; beyond, it is the count of the last run '
+    'less what went since, counted_at says when; NULL there: at least so many. rows: as many as a family of the last five runs had. Per '
+    'hour, as the last run saw it: families that became due and that went, over up to seven days.';
 
 -- run_count: what each run adds to the counters of the metrics.
 --# create view run_count
@@ -248,7 +252,8 @@ BEGIN
     -- One at a time.
     SELECT t.value INTO STRICT v_from FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}' FOR UPDATE;
     -- The hour is for a run whose row is not committed yet, though a later one has ended.
-    SELECT coalesce(min(r.run_id) FILTER (WHERE r.finished_at IS NULL OR r.finished_at > clock_timestamp() - interval '1 hour') - 1, max(r.run_id))
+    SELECT coalesce(min(r.run_id) FILTER (WHERE r.finished_at IS NULL OR r.finished_at > clock_timestamp() - interval '1 hour') - 1,
+        max(r.run_id))
     INTO v_to
     FROM run AS r
     WHERE r.run_id > v_from;
@@ -308,12 +313,14 @@ HAVING count(*) > 0
 UNION ALL
 SELECT 'windrow_last_success_timestamp_seconds', '{}', extract(epoch FROM l.finished_at)
 FROM (
-    SELECT r.finished_at FROM run AS r WHERE r.status IN ('done', 'stopped') AND NOT r.dry_run AND r.trigger NOT IN ('PURGE', 'STAMP') ORDER BY r.run_id DESC LIMIT 1
+    SELECT r.finished_at FROM run AS r WHERE r.status IN ('done', 'stopped') AND NOT r.dry_run AND r.trigger NOT IN ('PURGE', 'STAMP')
+        ORDER BY r.run_id DESC LIMIT 1
 ) AS l
 UNION ALL
 SELECT m.name, '{}', m.value
 FROM (
-    SELECT r.finished_at, r.started_at, r.status FROM run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run AND r.trigger NOT IN ('PURGE', 'STAMP') ORDER BY r.run_id DESC LIMIT 1
+    SELECT r.finished_at, r.started_at, r.status FROM run AS r WHERE r.finished_at IS NOT NULL AND NOT r.dry_run
+        AND r.trigger NOT IN ('PURGE', 'STAMP') ORDER BY r.run_id DESC LIMIT 1
 ) AS l
 CROSS JOIN LATERAL (
     VALUES
@@ -368,4 +375,6 @@ FROM hold AS h
 WHERE h.until IS NULL OR h.until > clock_timestamp();
 --# comment on view metrics
 COMMENT ON VIEW metrics IS
-    'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an index per rule, and the ledger of about the last hour.';
+    'Name, labels and value of every metric; the collector file among the generated ones says what each means. How current: backlog as in '
+    'view backlog, skipped families as the last run saw them (view undeletable), all else as it is now. Reads at most 10,000 entries of an '
+    'index per rule, and the ledger of about the last hour.';

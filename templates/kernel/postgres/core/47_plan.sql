@@ -68,7 +68,8 @@ BEGIN
             USING v_now, v_then, v_limit;
         ELSE
             v_along := NULL;
-            SELECT json_build_object('rule', v_rule.rule, 'families', o.families, 'complete', o.complete, 'parts', '[]'::json, 'ahead', NULL)
+            SELECT json_build_object('rule', v_rule.rule, 'families', o.families, 'complete', o.complete, 'parts', '[]'::json, 'ahead',
+                NULL)
             INTO v_due
             FROM single_overdue(v_rule.rule, v_now, v_limit) AS o;
         END IF;
@@ -103,4 +104,6 @@ END
 $windrow$;
 --# comment on function outlook
 COMMENT ON FUNCTION outlook(jsonb) IS
-    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most limit entries of an index three times. Example: SELECT outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}'');';
+    'By rule, families that are due, whether or not they may go, counted up to limit; parts: where each of so many equal parts of them '
+    'begins, the oldest first, by the clock of the application; ahead: how many more become due within that time. Reads only, at most '
+    'limit entries of an index three times. Example: SELECT outlook(''{"limit": 1000000, "parts": 10, "ahead": "7d"}'');';

@@ -41,7 +41,8 @@ BEGIN
                         'object', format('%s %s', v_rule.rule, v_found.table_name),
                         'severity', CASE WHEN v_found.apart + v_found.undated = 0 THEN 'ok' ELSE 'notice' END,
                         'count', v_found.apart + v_found.undated,
-                        'detail', format('%s rows have another %s than their family and go without it; %s have none and stay', v_found.apart, v_rule.time_name, v_found.undated)
+                        'detail', format('%s rows have another %s than their family and go without it; %s have none and stay',
+                            v_found.apart, v_rule.time_name, v_found.undated)
                     );
                 END LOOP;
             ELSIF v_rule.strategy = 'keep-last' THEN
@@ -74,7 +75,8 @@ BEGIN
     -- Whether a start of the next days falls in a window. Days of the month count as any.
     v_starts := EXISTS (
         SELECT
-        FROM generate_series(date_trunc('minute', clock_timestamp()), clock_timestamp() + interval '8 days', interval '1 minute') AS m(minute)
+        FROM generate_series(date_trunc('minute', clock_timestamp()), clock_timestamp() + interval '8 days',
+            interval '1 minute') AS m(minute)
         CROSS JOIN LATERAL (SELECT m.minute AT TIME ZONE 'UTC' AS at) AS s
         WHERE EXISTS (
             SELECT
@@ -101,7 +103,8 @@ BEGIN
     checks (position, check_name, object, severity, count, detail) AS (
         SELECT
             1, 'orphans', o.edge,
-            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice' ELSE 'violation' END,
+            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice'
+                ELSE 'violation' END,
             o.orphans,
             CASE
                 WHEN o.orphans = 0 THEN 'every row has its parent'
@@ -137,7 +140,8 @@ BEGIN
         FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS r
         -- The hash is of the body and of how it is called: its rights, its settings, whether it changes anything.
         LEFT JOIN LATERAL (
-            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
+            SELECT bool_or(coalesce(d.description LIKE concat('%[body ',
+                left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
             FROM pg_proc AS p
             LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
             CROSS JOIN LATERAL (SELECT concat_ws(
@@ -165,7 +169,9 @@ BEGIN
             --+ claims.sql
         ) AS c
         UNION ALL
-        SELECT 4, 'claim', format('role %I', r.rolname), 'notice', 1, format('is granted to %I, who owns another database of the server with windrow, and may act as the owner in this one, too', m.rolname)
+        SELECT 4, 'claim', format('role %I', r.rolname), 'notice', 1,
+            format('is granted to %I, who owns another database of the server with windrow, and may act as the owner in this one, too',
+            m.rolname)
         FROM pg_auth_members AS a
         JOIN pg_roles AS r ON r.oid = a.roleid
         JOIN pg_roles AS m ON m.oid = a.member
@@ -226,20 +232,24 @@ BEGIN
         UNION ALL
         SELECT
             5, 'reference', s.object, 'violation', 1,
-            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse' ELSE 'no family that it names can go' END)
+            format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse'
+                ELSE 'no family that it names can go' END)
         FROM strangers() AS s
         UNION ALL
         SELECT 5, 'catalog', c.spec, 'violation', 1, unaccounted() || '; runs refuse'
         FROM control AS c
         WHERE starts_with(unaccounted(), 'catalog changed')
         UNION ALL
-        SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1, format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
+        SELECT 6, 'policy', p.rule || ' ' || p.scope, 'violation', 1,
+            format('its retention of %s s is under the minimum of %s s', p.retention_seconds, m.minimum)
         FROM policy AS p
         JOIN rule AS m ON m.rule = p.rule AND p.retention_seconds < m.minimum
         UNION ALL
-        SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows, format('its tables sum up to %s rows', s.deleted_rows)
+        SELECT 7, 'ledger', format('run %s %s', r.run_id, r.rule), 'violation', r.deleted_rows,
+            format('its tables sum up to %s rows', s.deleted_rows)
         FROM run_rule AS r
-        CROSS JOIN LATERAL (SELECT sum(t.deleted_rows) AS deleted_rows FROM run_table AS t WHERE t.run_id = r.run_id AND t.rule = r.rule) AS s
+        CROSS JOIN LATERAL (SELECT sum(t.deleted_rows) AS deleted_rows FROM run_table AS t WHERE t.run_id = r.run_id
+            AND t.rule = r.rule) AS s
         WHERE s.deleted_rows <> r.deleted_rows
         UNION ALL
         SELECT 8, 'run', 'run ' || r.run_id, 'notice', 1, format('%s: %s', r.status, r.reason)
@@ -262,25 +272,30 @@ BEGIN
         SELECT 10, 'paused', p.rule, 'notice', 1, rule_paused(p.rule)
         FROM rule_pause AS p
         UNION ALL
-        SELECT 10, 'refused', f.server, 'notice', 1, format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
+        SELECT 10, 'refused', f.server, 'notice', 1,
+            format('no scheduled run since %s: %s', to_char(f.since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), f.reason)
         FROM refusal AS f
         UNION ALL
-        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs, format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
+        SELECT 10, 'suspended', c.spec, 'violation', s.failed_runs,
+            format('no scheduled run starts after so many failed ones, until one by hand succeeds or arm(); the last one: %s', s.last_error)
         FROM scheduling AS s
         CROSS JOIN control AS c
         WHERE s.suspended
         UNION ALL
-        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' WHEN v_starts THEN 'ok' ELSE 'violation' END, 1,
+        SELECT 13, 'windows', string_agg(h.written, ', ' ORDER BY h.position), CASE WHEN bool_and(h.days = '') THEN 'notice' WHEN v_starts
+            THEN 'ok' ELSE 'violation' END, 1,
             CASE
                 WHEN bool_and(h.days = '') THEN 'no scheduled run will ever start'
-                WHEN NOT v_starts THEN format('no start of the schedule (%s, in UTC) falls in one: no scheduled run will ever start', v_spec ->> 'schedule')
+                WHEN NOT v_starts THEN format('no start of the schedule (%s, in UTC) falls in one: no scheduled run will ever start',
+                    v_spec ->> 'schedule')
                 WHEN in_window(clock_timestamp()) THEN 'open now'
                 ELSE 'closed now'
             END
         FROM open_hours AS h
     )
     SELECT
-        json_agg(json_build_object('check', k.check_name, 'object', k.object, 'severity', k.severity, 'count', k.count, 'detail', k.detail) ORDER BY k.position, k.object),
+        json_agg(json_build_object('check', k.check_name, 'object', k.object, 'severity', k.severity, 'count', k.count, 'detail',
+            k.detail) ORDER BY k.position, k.object),
         bool_and(k.severity <> 'violation')
     INTO v_checks, v_clean
     FROM checks AS k;
@@ -289,4 +304,5 @@ END
 $windrow$;
 --# comment on function verify
 COMMENT ON FUNCTION verify(jsonb) IS
-    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: SELECT verify();';
+    'Orphans, what is due and why it stays, drift of routines, indexes, policies under the minimum, ledger arithmetic, as one JSON '
+    'document. Reads whole tables. Example: SELECT verify();';

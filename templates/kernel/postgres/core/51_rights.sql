@@ -15,7 +15,8 @@ BEGIN
         SELECT format('GRANT USAGE ON SCHEMA %I TO %I', w.control, w.auditor)
         FROM who AS w
         UNION ALL
-        SELECT format('%s ON %s %s %I', CASE WHEN a.archived THEN 'REVOKE SELECT' ELSE 'GRANT SELECT' END, c.oid::regclass, CASE WHEN a.archived THEN 'FROM' ELSE 'TO' END, w.auditor)
+        SELECT format('%s ON %s %s %I', CASE WHEN a.archived THEN 'REVOKE SELECT' ELSE 'GRANT SELECT' END, c.oid::regclass, CASE
+            WHEN a.archived THEN 'FROM' ELSE 'TO' END, w.auditor)
         FROM who AS w
         JOIN pg_class AS c ON c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'v')
         CROSS JOIN LATERAL (
@@ -40,7 +41,8 @@ BEGIN
         SELECT
             k.conname,
             k.conrelid::regclass AS class,
-            concat_ws(' ', regexp_replace(obj_description(k.oid, 'pg_constraint'), ' ?[[]check [0-9a-f]+[]]$', ''), format('[check %s]', left(md5(pg_get_constraintdef(k.oid)), 12))) AS says
+            concat_ws(' ', regexp_replace(obj_description(k.oid, 'pg_constraint'), ' ?[[]check [0-9a-f]+[]]$', ''),
+                format('[check %s]', left(md5(pg_get_constraintdef(k.oid)), 12))) AS says
         FROM pg_constraint AS k
         WHERE k.connamespace = current_schema()::regnamespace
           AND k.contype = 'c'
@@ -56,7 +58,8 @@ $windrow$;
 UPDATE control AS c
 SET server_identity = server_identity()
 WHERE c.server_identity = (
-    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname)
+    SELECT format('%s/%s/%s/%s/%s', s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'),
+        d.oid, d.datname)
     FROM pg_control_system() AS s
     CROSS JOIN pg_control_checkpoint() AS k
     CROSS JOIN pg_control_recovery() AS r

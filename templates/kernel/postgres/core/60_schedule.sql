@@ -21,14 +21,16 @@ BEGIN
     v_operator := v_known ->> 'operator';
     IF NOT EXISTS (SELECT FROM pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         RAISE NOTICE 'not scheduled: the extension pg_cron is not in database %', current_database()
-            USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start CALL ' || quote_ident(v_control) || '.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
+            USING HINT = 'CREATE EXTENSION pg_cron in the database that cron.database_name names, then apply this file again; or start '
+                'CALL ' || quote_ident(v_control) || '.run(''{"trigger": "SCHEDULED"}'') from elsewhere.';
         RETURN;
     END IF;
     IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_login) THEN
         EXECUTE format('CREATE ROLE %I LOGIN', v_login);
     END IF;
     EXECUTE format('GRANT %I TO %I', v_operator, v_login);
-    SELECT concat_ws(', ', CASE WHEN r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls THEN 'has rights on the whole server' END, m.says)
+    SELECT concat_ws(', ', CASE WHEN r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls
+        THEN 'has rights on the whole server' END, m.says)
     INTO v_says
     FROM pg_roles AS r
     CROSS JOIN LATERAL (
@@ -45,7 +47,8 @@ BEGIN
     WHERE r.rolname = v_login;
     IF v_says <> '' THEN
         RAISE EXCEPTION 'the login of the schedule, %, %', quote_ident(v_login), v_says
-            USING ERRCODE = '55000', HINT = format('It is to have the rights of %I and no more: take the others away, or drop it.', v_operator);
+            USING ERRCODE = '55000', HINT = format('It is to have the rights of %I and no more: take the others away, or drop it.',
+                v_operator);
     END IF;
     IF NOT has_schema_privilege(v_login, 'cron', 'USAGE') THEN
         BEGIN
@@ -56,7 +59,8 @@ BEGIN
             RETURN;
         END;
     END IF;
-    IF NOT pg_has_role(current_user, v_login, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END) THEN
+    IF NOT pg_has_role(current_user, v_login, CASE WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER'
+        ELSE 'SET' END) THEN
         EXECUTE format('GRANT %I TO %I', v_login, current_user);
     END IF;
     -- Jobs that an earlier spec or version had, and those that still connect to the server of which this one is a copy.

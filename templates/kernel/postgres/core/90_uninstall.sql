@@ -12,7 +12,8 @@ BEGIN
     IF EXISTS (SELECT FROM pg_catalog.pg_extension AS e WHERE e.extname = 'pg_cron') THEN
         PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', v_control || ' ');
         -- pg_cron shows everybody but a superuser his own jobs only.
-        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_login) AND pg_catalog.pg_has_role(current_user, v_login, 'MEMBER') THEN
+        IF EXISTS (SELECT FROM pg_catalog.pg_roles AS r WHERE r.rolname = v_login)
+            AND pg_catalog.pg_has_role(current_user, v_login, 'MEMBER') THEN
             PERFORM pg_catalog.set_config('role', v_login, true);
             PERFORM cron.unschedule(j.jobid) FROM cron.job AS j WHERE starts_with(j.jobname || ' ', v_control || ' ');
             PERFORM pg_catalog.set_config('role', v_role, true);
@@ -59,7 +60,8 @@ BEGIN
                     EXECUTE format('SELECT EXISTS (SELECT FROM %s)', v_archive) INTO v_any;
                     IF v_any THEN
                         RAISE EXCEPTION 'there are archived rows in %', v_archive
-                            USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET windrow.drop_archive = ''yes'';';
+                            USING ERRCODE = '55000', HINT = 'Copy them first. Then uninstall with --drop-archive, or in psql: SET '
+                                'windrow.drop_archive = ''yes'';';
                     END IF;
                 END LOOP;
             END IF;
@@ -91,7 +93,8 @@ BEGIN
     FOREACH v_role IN ARRAY ARRAY[v_told ->> 'login', v_told ->> 'operator', v_told ->> 'auditor', v_told ->> 'owner'] LOOP
         IF EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = v_role) THEN
             -- Only a member may take the rights away that a role has here.
-            v_joined := NOT pg_has_role(current_user, v_role, 'USAGE') OR v_role = v_told ->> 'owner' AND current_setting('windrow.joined', true) = 'yes';
+            v_joined := NOT pg_has_role(current_user, v_role, 'USAGE') OR v_role = v_told ->> 'owner'
+                AND current_setting('windrow.joined', true) = 'yes';
             IF v_joined THEN
                 EXECUTE format('GRANT %I TO %I', v_role, current_user);
             END IF;

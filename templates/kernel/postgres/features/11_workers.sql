@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS run_claim (
 );
 --# comment on table run_claim
 COMMENT ON TABLE run_claim IS
-    'The roots that a worker has claimed and not looked at yet; those that it left because a row of theirs was locked, for the last claim of the sweep.';
+    'The roots that a worker has claimed and not looked at yet; those that it left because a row of theirs was locked, for the last claim '
+    'of the sweep.';
 
 -- others_at: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
 --# create function others_at
@@ -65,7 +66,8 @@ END
 $windrow$;
 --# comment on function others_at
 COMMENT ON FUNCTION others_at(bigint, text, boolean) IS
-    'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still runs. NULL: none.';
+    'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still '
+    'runs. NULL: none.';
 
 -- sweep_join: a run becomes part of the sweep under way, or begins a new one.
 --# create function sweep_join
@@ -179,7 +181,8 @@ END
 $windrow$;
 --# comment on function sweep_rest
 COMMENT ON FUNCTION sweep_rest(bigint, text) IS
-    'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has claimed what was locked.';
+    'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has claimed what was '
+    'locked.';
 
 -- claim_roots: the workers share the roots out: each claims those of the next four batches, in a transaction that does
 -- nothing else.

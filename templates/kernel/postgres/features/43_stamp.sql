@@ -12,7 +12,8 @@ FROM rule AS r
 CROSS JOIN LATERAL jsonb_array_elements(r.document -> 'stamps') WITH ORDINALITY AS s(said, place);
 --# comment on view stamps
 COMMENT ON VIEW stamps IS
-    'What has removal times to set: of (NULL: the families of the rule); whole: its name; verb: what the names of its routines have behind that of the rule; tables: those whose rows are set; first_key: before all keys of its root table.';
+    'What has removal times to set: of (NULL: the families of the rule); whole: its name; verb: what the names of its routines have behind '
+    'that of the rule; tables: those whose rows are set; first_key: before all keys of its root table.';
 
 -- check_stamp_options: the options of stamp(), checked before anything happens. Answers the rule.
 --# create function check_stamp_options
@@ -29,7 +30,9 @@ DECLARE
     v_key   text;
     v_to    timestamptz;
 BEGIN
-    PERFORM check_options(p_options, ARRAY['rule', 'to', 'calculated', 'default', 'clear', 'key', 'missing', 'all', 'hierarchical', 'chunk', 'time_budget', 'dry_run'] || CASE WHEN v_others <> '{}' THEN ARRAY['of'] END);
+    PERFORM check_options(p_options,
+        ARRAY['rule', 'to', 'calculated', 'default', 'clear', 'key', 'missing', 'all', 'hierarchical', 'chunk', 'time_budget',
+        'dry_run'] || CASE WHEN v_others <> '{}' THEN ARRAY['of'] END);
     v_rule := coalesce(p_options ->> 'rule', CASE WHEN cardinality(v_rules) = 1 THEN v_rules[1] END);
     IF v_rule IS NULL OR v_rule <> ALL (v_rules) THEN
         RAISE EXCEPTION 'no such rule with removal times to set: %', quote_nullable(v_rule)
@@ -37,11 +40,13 @@ BEGIN
     END IF;
     IF num_nonnulls(p_options -> 'to', p_options -> 'calculated', p_options -> 'clear') <> 1 THEN
         RAISE EXCEPTION 'not one of to, calculated and clear'
-            USING ERRCODE = '22023', HINT = 'Write {"to": "2027-01-01T00:00:00Z"}, {"calculated": "end"}, {"calculated": "start"} or {"clear": true}.';
+            USING ERRCODE = '22023', HINT = 'Write {"to": "2027-01-01T00:00:00Z"}, {"calculated": "end"}, {"calculated": "start"} or '
+                '{"clear": true}.';
     END IF;
     IF num_nonnulls(p_options -> 'key', p_options -> 'missing', p_options -> 'all') <> 1 THEN
         RAISE EXCEPTION 'not one of key, missing and all'
-            USING ERRCODE = '22023', HINT = 'Write {"key": [17, 18]} for some, {"missing": true} for those without a removal time, or {"all": true}.';
+            USING ERRCODE = '22023', HINT = 'Write {"key": [17, 18]} for some, {"missing": true} for those without a removal time, or '
+                '{"all": true}.';
     END IF;
     IF p_options ? 'of' AND (v_rule || '.' || (p_options ->> 'of') = ANY (v_others)) IS NOT TRUE THEN
         RAISE EXCEPTION 'rule % has no such removal times to set: %', v_rule, quote_nullable(p_options ->> 'of')
@@ -61,7 +66,8 @@ BEGIN
     END IF;
     IF p_options ? 'default' AND (NOT p_options ? 'calculated' OR seconds(p_options ->> 'default') IS NULL) THEN
         RAISE EXCEPTION 'default is not the time to live of a calculated removal time: %', quote_nullable(p_options ->> 'default')
-            USING ERRCODE = '22023', HINT = 'Write it like {"calculated": "end", "default": "30d"}: for definitions without a time to live.';
+            USING ERRCODE = '22023', HINT = 'Write it like {"calculated": "end", "default": "30d"}: for definitions without a time to '
+                'live.';
     END IF;
     FOR v_key IN SELECT f.name FROM unnest(ARRAY['clear', 'missing', 'all']) AS f(name) LOOP
         IF p_options ? v_key AND p_options -> v_key <> 'true' THEN
@@ -321,7 +327,8 @@ BEGIN
     END;
     IF v_sqlstate IS NOT NULL THEN
         -- Rights, resources, a read-only server, a catalog that changed: no fault of a family. The run ends, red.
-        IF NOT is_busy(v_sqlstate) AND (left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX') OR v_sqlstate = 'WD001') THEN
+        IF NOT is_busy(v_sqlstate) AND (left(v_sqlstate, 2) IN ('25', '42', '53', '54', '57', '58', 'F0', 'XX')
+            OR v_sqlstate = 'WD001') THEN
             RETURN format('error %s: %s', v_sqlstate, v_message);
         END IF;
         IF is_busy(v_sqlstate) AND v_progress.retries_in_row < setting_of(v_stamp.rule, 'retries') THEN
@@ -371,7 +378,8 @@ END
 $windrow$;
 --# comment on function stamp_step
 COMMENT ON FUNCTION stamp_step(bigint) IS
-    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and commits.';
+    'One batch of stamp p_run and its progress in the ledger. Answers more, again, or why the stamp should end. stamp() calls it and '
+    'commits.';
 
 -- stamp_begin: opens the ledger for a stamp, or says why not.
 --# create function stamp_begin
@@ -385,7 +393,8 @@ DECLARE
 BEGIN
     o_rule := check_stamp_options(p_options);
     SELECT * INTO STRICT v_control FROM control;
-    o_refused := CASE WHEN v_control.paused THEN why_paused(v_control.paused_by, v_control.paused_at, v_control.paused_reason) ELSE rule_paused(o_rule) END;
+    o_refused := CASE WHEN v_control.paused THEN why_paused(v_control.paused_by, v_control.paused_at, v_control.paused_reason)
+        ELSE rule_paused(o_rule) END;
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
@@ -397,7 +406,8 @@ BEGIN
         RETURN;
     END IF;
     PERFORM reap();
-    SELECT format('stamp %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid, to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+    SELECT format('stamp %s is in progress (pid %s, since %s)', r.run_id, r.backend_pid,
+        to_char(r.started_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
     INTO o_refused
     FROM run AS r
     WHERE r.status = 'running'
@@ -445,7 +455,8 @@ BEGIN
     SET status = CASE
             WHEN p_reason LIKE 'error %' THEN 'failed'
             WHEN p_reason = 'cancelled' THEN 'cancelled'
-            WHEN EXISTS (SELECT FROM run_failure AS f WHERE f.run_id = p_run AND f.sqlstate NOT IN ('55P03', '40P01', '40001')) THEN 'failed'
+            WHEN EXISTS (SELECT FROM run_failure AS f WHERE f.run_id = p_run AND f.sqlstate NOT IN ('55P03', '40P01', '40001'))
+                THEN 'failed'
             WHEN p_reason = 'nothing left' THEN 'done'
             ELSE 'stopped'
         END,
@@ -503,14 +514,16 @@ AS $windrow$
             ))
             FROM run_stamp AS p
             LEFT JOIN LATERAL (
-                SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped, json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
+                SELECT sum(k.families) AS families, json_object_agg(k.reason, k.families ORDER BY k.reason) AS skipped,
+                    json_object_agg(k.reason, k.sample_keys ORDER BY k.reason) AS samples
                 FROM run_skip AS k
                 WHERE k.run_id = p.run_id
                   AND k.rule = p.rule
                 HAVING count(*) > 0
             ) AS s ON true
             LEFT JOIN LATERAL (
-                SELECT json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message) ORDER BY x.failed_at) AS failures
+                SELECT json_agg(json_build_object('key', x.key, 'sqlstate', x.sqlstate, 'message', x.message)
+                    ORDER BY x.failed_at) AS failures
                 FROM (SELECT * FROM run_failure AS y WHERE y.run_id = p.run_id AND y.rule = p.rule ORDER BY y.failed_at LIMIT 100) AS x
                 HAVING count(*) > 0
             ) AS e ON true

@@ -13,7 +13,8 @@ FROM (
             CASE WHEN r.rolreplication THEN 'replicate' END,
             CASE WHEN r.rolbypassrls THEN 'bypass row security' END
         )) AS problem,
-        pg_catalog.format('ALTER ROLE %I %sNOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS', r.rolname, CASE WHEN r.rolname = w.owner THEN 'NOLOGIN ' END) AS remedy
+        pg_catalog.format('ALTER ROLE %I %sNOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS', r.rolname, CASE
+            WHEN r.rolname = w.owner THEN 'NOLOGIN ' END) AS remedy
     FROM who AS w
     JOIN pg_catalog.pg_roles AS r ON r.rolname IN (w.owner, w.operator, w.auditor)
     WHERE (r.rolcanlogin AND r.rolname = w.owner OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
@@ -22,7 +23,8 @@ FROM (
     SELECT
         2,
         pg_catalog.format('role %I', r.rolname),
-        pg_catalog.format('is granted to %s, who may then act as the owner', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', ')),
+        pg_catalog.format('is granted to %s, who may then act as the owner',
+            pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', ')),
         pg_catalog.format('REVOKE %I FROM %s', r.rolname, pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', '))
     FROM who AS w
     CROSS JOIN pg_catalog.pg_auth_members AS a
@@ -40,7 +42,8 @@ FROM (
       -- Roles belong to the whole server: who owns another database of it with windrow is told of, by a warning and verify().
       AND NOT EXISTS (
           SELECT FROM pg_catalog.pg_database AS b
-          JOIN pg_catalog.pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND e.refobjid = r.oid
+          JOIN pg_catalog.pg_shdepend AS e ON e.dbid = b.oid AND e.refclassid = 'pg_catalog.pg_authid'::pg_catalog.regclass
+              AND e.refobjid = r.oid
           WHERE b.datdba = m.oid
             AND b.datname <> pg_catalog.current_database()
       )
@@ -64,7 +67,8 @@ FROM (
         3,
         pg_catalog.format('role %I', r.rolname),
         pg_catalog.format('grants what it makes to %s by its default privileges', pg_catalog.string_agg(DISTINCT g.name, ', ')),
-        pg_catalog.format('ALTER DEFAULT PRIVILEGES FOR ROLE %I REVOKE ALL ON %s FROM %s', r.rolname, k.kind, pg_catalog.string_agg(DISTINCT g.name, ', '))
+        pg_catalog.format('ALTER DEFAULT PRIVILEGES FOR ROLE %I REVOKE ALL ON %s FROM %s', r.rolname, k.kind,
+            pg_catalog.string_agg(DISTINCT g.name, ', '))
     FROM who AS w
     JOIN pg_catalog.pg_roles AS r ON r.rolname = w.owner
     JOIN pg_catalog.pg_default_acl AS d ON d.defaclrole = r.oid
@@ -73,7 +77,8 @@ FROM (
         SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END
     ) AS g(name)
     CROSS JOIN LATERAL (
-        SELECT CASE d.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES' WHEN 'f' THEN 'ROUTINES' WHEN 'T' THEN 'TYPES' ELSE 'SCHEMAS' END
+        SELECT CASE d.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES' WHEN 'f' THEN 'ROUTINES' WHEN 'T' THEN 'TYPES'
+            ELSE 'SCHEMAS' END
     ) AS k(kind)
     WHERE a.grantee <> r.oid
       -- What PUBLIC may do without anybody's doing, the installation takes back.
@@ -84,18 +89,22 @@ FROM (
         4,
         pg_catalog.format('schema %I', n.nspname),
         pg_catalog.format('belongs to %I', pg_catalog.pg_get_userbyid(n.nspowner)),
-        pg_catalog.format('if windrow is not installed there, DROP SCHEMA %I CASCADE; if it is, ALTER SCHEMA %I OWNER TO %I', n.nspname, n.nspname, w.owner)
+        pg_catalog.format('if windrow is not installed there, DROP SCHEMA %I CASCADE; if it is, ALTER SCHEMA %I OWNER TO %I', n.nspname,
+            n.nspname, w.owner)
     FROM who AS w
     CROSS JOIN pg_catalog.pg_namespace AS n
     WHERE n.nspname = w.control
       AND pg_catalog.pg_get_userbyid(n.nspowner) <> w.owner
-      AND NOT (w.installing AND (SELECT pg_catalog.bool_and(s.rolsuper) FROM pg_catalog.pg_roles AS s WHERE s.oid = n.nspowner OR s.rolname = current_user))
+      AND NOT (w.installing AND (SELECT pg_catalog.bool_and(s.rolsuper) FROM pg_catalog.pg_roles AS s WHERE s.oid = n.nspowner
+          OR s.rolname = current_user))
     UNION ALL
     SELECT
         5,
         pg_catalog.format('schema %I', n.nspname),
-        pg_catalog.format('lets %s create objects in it', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
-        pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+        pg_catalog.format('lets %s create objects in it', CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+        pg_catalog.format('REVOKE CREATE ON SCHEMA %I FROM %s', n.nspname, CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
     FROM who AS w
     CROSS JOIN pg_catalog.pg_namespace AS n
     CROSS JOIN LATERAL pg_catalog.aclexplode(n.nspacl) AS a
@@ -112,7 +121,8 @@ FROM (
         pg_catalog.format('drop it if windrow did not make it, else give it to %I', w.owner)
     FROM who AS w
     CROSS JOIN pg_catalog.pg_namespace AS n
-    JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid AND d.deptype = 'n'
+    JOIN pg_catalog.pg_depend AS d ON d.refclassid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.refobjid = n.oid
+        AND d.deptype = 'n'
     LEFT JOIN pg_catalog.pg_shdepend AS o
         ON o.dbid = (SELECT b.oid FROM pg_catalog.pg_database AS b WHERE b.datname = pg_catalog.current_database())
         AND o.classid = d.classid
@@ -120,7 +130,8 @@ FROM (
         AND o.deptype = 'o'
     WHERE n.nspname = w.control
       AND pg_catalog.pg_get_userbyid(coalesce(o.refobjid, 10)) <> w.owner
-      AND NOT (w.installing AND (SELECT pg_catalog.bool_and(s.rolsuper) FROM pg_catalog.pg_roles AS s WHERE s.oid = coalesce(o.refobjid, 10) OR s.rolname = current_user))
+      AND NOT (w.installing AND (SELECT pg_catalog.bool_and(s.rolsuper) FROM pg_catalog.pg_roles AS s
+          WHERE s.oid = coalesce(o.refobjid, 10) OR s.rolname = current_user))
     UNION ALL
     -- What acts when a row of the ledger is written.
     SELECT

@@ -21,8 +21,10 @@ FROM (
     SELECT
         1 AS position,
         pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure) AS object,
-        pg_catalog.format('may be called by %s', CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS problem,
-        pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s', p.oid::pg_catalog.regprocedure, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS remedy
+        pg_catalog.format('may be called by %s', CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS problem,
+        pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s', p.oid::pg_catalog.regprocedure, CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS remedy
     FROM who AS w
     JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
     JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
@@ -48,10 +50,13 @@ FROM (
     SELECT
         3,
         pg_catalog.format('table %s', a.class),
-        pg_catalog.format('%s by %s', a.does, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
-        pg_catalog.format('REVOKE ALL ON %s FROM %s', a.class, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
+        pg_catalog.format('%s by %s', a.does, CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END),
+        pg_catalog.format('REVOKE ALL ON %s FROM %s', a.class, CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END)
     FROM (
-        SELECT c.oid::pg_catalog.regclass AS class, e.grantee, pg_catalog.concat('may be written to: ', pg_catalog.string_agg(DISTINCT e.privilege_type, ', ')) AS does
+        SELECT c.oid::pg_catalog.regclass AS class, e.grantee,
+            pg_catalog.concat('may be written to: ', pg_catalog.string_agg(DISTINCT e.privilege_type, ', ')) AS does
         FROM who AS w
         JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
         JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid
@@ -92,7 +97,8 @@ FROM (
     ) ON k.conname = s.name AND k.contype = 'c' AND n.nspname = w.control
     WHERE k.oid IS NULL
        OR NOT k.convalidated
-       OR pg_catalog.obj_description(k.oid, 'pg_constraint') NOT LIKE pg_catalog.concat('%[check ', pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_constraintdef(k.oid)), 12), ']')
+       OR pg_catalog.obj_description(k.oid, 'pg_constraint') NOT LIKE pg_catalog.concat('%[check ',
+           pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_constraintdef(k.oid)), 12), ']')
        OR pg_catalog.obj_description(k.oid, 'pg_constraint') IS NULL
     UNION ALL
     SELECT

@@ -157,7 +157,8 @@ BEGIN
                 GROUP BY l.id
             ) AS f;
         ELSE
-            v_level := ARRAY(SELECT DISTINCT d.id FROM unnest(n_lower) AS d(id) WHERE d.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id)));
+            v_level := ARRAY(SELECT DISTINCT d.id FROM unnest(n_lower) AS d(id)
+                WHERE d.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id)));
         END IF;
     END LOOP;
 
@@ -230,7 +231,8 @@ BEGIN
     INTO o_members, o_artifacts, o_families, o_other_roots, v_id, v_final, v_root, v_ended, v_cutoff, v_record
     FROM (
         SELECT a.*, a.id IN (SELECT d.id FROM unnest(v_doubt) AS d(id)) AS doubtful
-        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff, v_record) WITH ORDINALITY AS a(id, final, root, ended, cutoff, record, position)
+        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff, v_record) WITH ORDINALITY AS a(id, final, root, ended, cutoff, record,
+            position)
     ) AS m;
     o_skip_keys := v_none;
     o_skip_reasons := '{}';
@@ -317,7 +319,8 @@ BEGIN
                 UNION
                 SELECT l.there
                 FROM stay AS s
-                JOIN unnest(v_upper || v_lower || v_one || v_other, v_lower || v_upper || v_other || v_one) AS l(here, there) ON l.here = s.id
+                JOIN unnest(v_upper || v_lower || v_one || v_other, v_lower || v_upper || v_other || v_one) AS l(here, there)
+                    ON l.here = s.id
             )
             SELECT array_agg(s.id)
             INTO v_stay
@@ -352,7 +355,8 @@ BEGIN
     WHERE m.id IN (SELECT g.id FROM unnest(v_go) AS g(id));
     SELECT
         coalesce(array_agg(r.id ORDER BY r.position), v_none),
-        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)] ORDER BY r.position), '{}')
+        coalesce(array_agg(v_reasons[coalesce(b.rank, CASE WHEN m.id IS NULL THEN 5 WHEN m.cutoff IS NULL THEN 6 ELSE 7 END)]
+            ORDER BY r.position), '{}')
     INTO o_skip_keys, o_skip_reasons
     FROM unnest(p_roots) WITH ORDINALITY AS r(id, position)
     LEFT JOIN unnest(v_id, v_cutoff) AS m(id, cutoff) ON m.id = r.id
@@ -363,7 +367,10 @@ END
 $windrow$;
 --# comment on function judge
 COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, boolean, anyarray) IS
-    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that stays. p_lock: every member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may go; o_skip_keys may not, by o_skip_reasons.';
+    'Expands p_roots to their families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest '
+    'roots of its group, kept by no row of another table, and, where the rule is closed, linked to nothing that stays. p_lock: every '
+    'member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may '
+    'go; o_skip_keys may not, by o_skip_reasons.';
 
 -- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and for a preview
 -- their ends.
@@ -405,7 +412,8 @@ BEGIN
             ORDER BY g.%1$I, g.root
             LIMIT $4
         ) AS n',
-        v_rule.document ->> 'along', routine_of(p_rule, 'next'), coalesce(p_time, '-infinity'), coalesce(p_key, v_rule.document ->> 'first_key'),
+        v_rule.document ->> 'along', routine_of(p_rule, 'next'), coalesce(p_time, '-infinity'),
+            coalesce(p_key, v_rule.document ->> 'first_key'),
         CASE WHEN p_ends THEN 'array_agg(to_json(n.ended)::text), jsonb_agg(n.root)' ELSE 'NULL, NULL' END
     )
     INTO o_roots, o_times, o_ends, o_keys
@@ -414,7 +422,8 @@ END
 $windrow$;
 --# comment on function next_roots
 COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[], boolean) IS
-    'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, times of the search, and with p_ends ends and keys as JSON has them; NULL where none is left. Reads only.';
+    'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, times of the search, and with p_ends ends and keys as '
+    'JSON has them; NULL where none is left. Reads only.';
 
 -- cascades_of: the tables of a rule whose rows are left to foreign keys, by their places among its tables, and what the server
 -- has counted of them in this session. Where a foreign key cascades, the server looks for the rows of a table with every row that
@@ -426,7 +435,8 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    SELECT coalesce(array_agg(e.place ORDER BY e.place), '{}'), array_agg(e.child ORDER BY e.place), array_agg(pg_stat_get_xact_tuples_deleted(e.child) ORDER BY e.place)
+    SELECT coalesce(array_agg(e.place ORDER BY e.place), '{}'), array_agg(e.child ORDER BY e.place),
+        array_agg(pg_stat_get_xact_tuples_deleted(e.child) ORDER BY e.place)
     INTO o_left, o_tables, o_counted
     FROM (
         SELECT
@@ -544,9 +554,11 @@ BEGIN
     IF v_rule.document ? 'cascades' AND NOT v_watched THEN
         SELECT c.o_left, c.o_tables, c.o_counted INTO v_left, v_tables, v_counted FROM cascades_of(p_rule) AS c;
     END IF;
-    EXECUTE format('SELECT %s($1, $2, $3, $4, $5)', routine_of(p_rule, 'delete')) INTO o_rows USING p_run, o_members, v_artifacts, v_left, v_watched;
+    EXECUTE format('SELECT %s($1, $2, $3, $4, $5)', routine_of(p_rule, 'delete')) INTO o_rows USING p_run, o_members, v_artifacts, v_left,
+        v_watched;
     IF o_rows[cardinality(o_rows)] <> cardinality(o_members) THEN
-        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - o_rows[cardinality(o_rows)], cardinality(o_members), v_rule.root
+        RAISE EXCEPTION '% of % rows of % could not be deleted', cardinality(o_members) - o_rows[cardinality(o_rows)],
+            cardinality(o_members), v_rule.root
             USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';
     END IF;
     -- What the foreign keys have deleted.
@@ -558,7 +570,8 @@ END
 $windrow$;
 --# comment on function end_time_batch
 COMMENT ON FUNCTION end_time_batch(bigint, text, anyarray, timestamptz, bigint, text, boolean, anyarray) IS
-    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go. No transaction control, so it can be rolled back; end_time_step() calls it.';
+    'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go. No transaction control, so it can be rolled '
+    'back; end_time_step() calls it.';
 
 -- end_time_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to a single family, which is recorded and passed over. While the search goes on, a half that
@@ -692,7 +705,8 @@ BEGIN
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows,
         CASE WHEN v_run.dry_run THEN v_batch.o_members ELSE '{}' END,
-        CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2 ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_families')) END,
+        CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2
+            ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_families')) END,
         v_progress.halving AND v_count > 1,
         -- The claim has moved the cursor of a worker already.
         CASE WHEN v_shared THEN v_progress.cursor_time ELSE v_times[v_count] END,
@@ -704,7 +718,8 @@ END
 $windrow$;
 --# comment on function end_time_step
 COMMENT ON FUNCTION end_time_step(bigint, text) IS
-    'One batch of run p_run by the end of families, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits.';
+    'One batch of run p_run by the end of families, and its progress in the ledger. Answers more, again, or why the run should end. run() '
+    'calls it and commits.';
 
 -- end_time_preview: the batches of a run, judged but not locked and not deleted.
 --# create function end_time_preview
@@ -743,7 +758,8 @@ BEGIN
     END IF;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     LOOP
-        SELECT * INTO v_next FROM next_roots(p_rule, p_as_of, v_retention, v_scope, v_time, v_key, greatest(least(v_size, v_limit - v_families), 1), v_gone, true);
+        SELECT * INTO v_next FROM next_roots(p_rule, p_as_of, v_retention, v_scope, v_time, v_key,
+            greatest(least(v_size, v_limit - v_families), 1), v_gone, true);
         EXIT WHEN v_next.o_roots IS NULL;
         IF v_families >= v_limit THEN
             v_more := true;
@@ -752,7 +768,8 @@ BEGIN
         v_time := v_next.o_times[cardinality(v_next.o_times)];
         v_key := v_next.o_roots[cardinality(v_next.o_roots)];
         EXECUTE format(
-            'SELECT j.o_families, j.o_members::text[] AS o_members, j.o_other_roots::text[] AS o_other_roots, j.o_skip_keys::text[] AS o_skip_keys, j.o_skip_reasons
+            'SELECT j.o_families, j.o_members::text[] AS o_members, j.o_other_roots::text[] AS o_other_roots, j.o_skip_keys::text[] AS '
+            'o_skip_keys, j.o_skip_reasons
             FROM judge($4, %L::%s[], $1, $2, $3, false, false, %L) AS j',
             v_next.o_roots, v_rule.document ->> 'id_type', v_gone
         )
@@ -767,7 +784,8 @@ BEGIN
         -- Which began first need not have ended first.
         SELECT
             least(v_oldest COLLATE "C", min(r.ended COLLATE "C")),
-            jsonb_path_query_array(v_samples || coalesce(jsonb_agg(v_next.o_keys -> (r.position - 1)::integer ORDER BY r.position), '[]'), '$[0 to 9]')
+            jsonb_path_query_array(v_samples || coalesce(jsonb_agg(v_next.o_keys -> (r.position - 1)::integer ORDER BY r.position), '[]'),
+                '$[0 to 9]')
         INTO v_oldest, v_samples
         FROM unnest(v_next.o_roots, v_next.o_ends) WITH ORDINALITY AS r(root, ended, position)
         WHERE r.root IN (SELECT m.id FROM unnest(v_judged.o_members) AS m(id));
@@ -788,7 +806,8 @@ COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
 -- end_time_named: deletes one named family, whatever its age, through the same batch as a run, in the caller's transaction,
 -- unless something speaks against it.
 --# create function end_time_named
-CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_key text, p_as_of timestamptz, OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text)
+CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_key text, p_as_of timestamptz, OUT o_families bigint,
+    OUT o_rows bigint[], OUT o_skipped text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
@@ -801,7 +820,8 @@ BEGIN
         RETURN;
     END IF;
     EXECUTE format(
-        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM end_time_batch($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) AS b',
+        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM end_time_batch($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) '
+        'AS b',
         ARRAY[p_key], (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule)
     )
     INTO o_families, o_rows, o_skipped
@@ -824,7 +844,8 @@ DECLARE
     v_age  double precision;
 BEGIN
     EXECUTE format(
-        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.o_ended[1]) FROM %s(%L, false, %L) AS m WHERE isfinite(m.o_ended[1])',
+        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.o_ended[1]) FROM %s(%L, false, %L) AS m WHERE '
+        'isfinite(m.o_ended[1])',
         routine_of(p_rule, 'members'), ARRAY[p_key], '{}'
     )
     INTO v_age
@@ -854,7 +875,8 @@ BEGIN
     SELECT CASE
         WHEN r.document ? 'above' THEN format('SELECT a.id FROM unnest(%s(%%1$L)) AS a(id)', routine_of(p_rule, 'above'))
         WHEN r.document ? 'linked' THEN format(
-            'SELECT l.upper FROM %s(%%1$L, false, ''{}'') AS m, unnest(m.o_upper, m.o_lower) AS l(upper, lower) WHERE l.lower = ANY (%%1$L)',
+            'SELECT l.upper FROM %s(%%1$L, false, ''{}'') AS m, unnest(m.o_upper, m.o_lower) AS l(upper, lower) WHERE l.lower = ANY '
+            '(%%1$L)',
             v_members
         )
     END

@@ -74,7 +74,8 @@ END
 $windrow$;
 --# comment on function verdict_query
 COMMENT ON FUNCTION verdict_query(text, text) IS
-    'The query for those of the rows p_keys, an expression, that go, the oldest of their times, and those that are due and stay, with the reasons.';
+    'The query for those of the rows p_keys, an expression, that go, the oldest of their times, and those that are due and stay, with the '
+    'reasons.';
 
 -- single_batch: one batch: those of the named rows that go. Has no transaction control.
 --# create function single_batch
@@ -109,14 +110,16 @@ BEGIN
     EXECUTE v_verdict INTO v_judged, v_oldest, v_keys, v_reasons USING p_pass, v_judged, p_as_of, p_cutoff;
     IF cardinality(v_judged) < cardinality(v_looked) THEN
         -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
-        v_rest := ARRAY(SELECT k.key FROM unnest(v_looked) WITH ORDINALITY AS k(key, position) WHERE k.key NOT IN (SELECT unnest(v_judged)) ORDER BY k.position);
+        v_rest := ARRAY(SELECT k.key FROM unnest(v_looked) WITH ORDINALITY AS k(key, position)
+            WHERE k.key NOT IN (SELECT unnest(v_judged)) ORDER BY k.position);
         EXECUTE v_verdict INTO v_rest, v_oldest USING p_pass, v_rest, p_as_of, p_cutoff;
         v_busy := v_rest::text[];
     END IF;
     o_skip_keys := o_skip_keys || v_busy || v_keys;
     o_skip_reasons := o_skip_reasons || array_fill('LOCKED'::text, ARRAY[cardinality(v_busy)]) || v_reasons;
 
-    EXECUTE format('SELECT d.o_rows, d.o_samples FROM %s($1, $2) AS d', routine_of(p_rule, 'delete')) INTO o_rows, o_samples USING p_run, v_judged;
+    EXECUTE format('SELECT d.o_rows, d.o_samples FROM %s($1, $2) AS d', routine_of(p_rule, 'delete')) INTO o_rows, o_samples USING p_run,
+        v_judged;
     o_families := o_rows[cardinality(o_rows)];
     IF o_families < cardinality(v_judged) THEN
         -- A trigger or a rule can keep rows without a word.
@@ -127,7 +130,8 @@ BEGIN
         END IF;
         IF cardinality(v_rule.tables) > 1 AND v_rule.strategy = 'orphan' THEN
             RAISE EXCEPTION 'what % rows of % name came back this moment', cardinality(v_judged) - o_families, v_rule.root
-                USING ERRCODE = 'serialization_failure', HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
+                USING ERRCODE = 'serialization_failure',
+                    HINT = 'What belongs to them must stay, too. The batch is rolled back and tried again.';
         END IF;
     END IF;
     o_members := CASE WHEN cardinality(v_rule.tables) > 1 THEN v_judged::text[] ELSE '{}' END;
@@ -136,7 +140,8 @@ END
 $windrow$;
 --# comment on function single_batch
 COMMENT ON FUNCTION single_batch(bigint, text, integer, anyarray, timestamptz, timestamptz) IS
-    'Deletes, in the caller''s transaction, those of the named rows that go, each looked at again under its lock, with what belongs to them. No transaction control, so it can be rolled back; single_step() calls it.';
+    'Deletes, in the caller''s transaction, those of the named rows that go, each looked at again under its lock, with what belongs to '
+    'them. No transaction control, so it can be rolled back; single_step() calls it.';
 
 -- single_named: deletes one named row, in the caller's transaction, unless something speaks against it.
 --# create function single_named
@@ -173,7 +178,8 @@ END
 $windrow$;
 --# comment on function single_named
 COMMENT ON FUNCTION single_named(bigint, text, text) IS
-    'Deletes the named row with what belongs to it, whatever its time, unless it is held or the rule does not take it. o_skipped: why it stays. purge_one() calls it.';
+    'Deletes the named row with what belongs to it, whatever its time, unless it is held or the rule does not take it. o_skipped: why it '
+    'stays. purge_one() calls it.';
 
 -- single_overdue: what is due at an instant, for metrics.
 --# create function single_overdue
@@ -198,7 +204,8 @@ BEGIN
         -- A row without a time may be in the way of nobody: it is not due.
         EXECUTE format(
             $overdue$
-            SELECT min(n.found), count(*) FILTER (WHERE v.o_due IS NOT NULL OR v.o_key IS NOT NULL AND $5), clock_timestamp()%s - min(v.o_due)
+            SELECT min(n.found), count(*) FILTER (WHERE v.o_due IS NOT NULL OR v.o_key IS NOT NULL AND $5),
+                clock_timestamp()%s - min(v.o_due)
             FROM (SELECT s.o_keys, cardinality(s.o_keys) AS found FROM %s($1, NULL, $2, $3, $4) AS s) AS n
             LEFT JOIN LATERAL %s($1, n.o_keys, $3, $4) AS v ON true
             $overdue$,
@@ -216,7 +223,8 @@ END
 $windrow$;
 --# comment on function single_overdue
 COMMENT ON FUNCTION single_overdue(text, timestamptz, bigint) IS
-    'Rows that are due, whether or not they may go, among the first p_limit that a run looks at in each pass, how long ago the oldest time was, and whether these are all. Reads only.';
+    'Rows that are due, whether or not they may go, among the first p_limit that a run looks at in each pass, how long ago the oldest time '
+    'was, and whether these are all. Reads only.';
 
 -- single_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to a single row, which is recorded and passed over.
@@ -233,7 +241,8 @@ DECLARE
     v_progress  run_rule%ROWTYPE;
     v_passes    text[] := ARRAY(SELECT jsonb_array_elements_text(r.document -> 'passes') FROM rule AS r WHERE r.rule = p_rule);
     v_type      text := key_type_of(p_rule);
-    v_search    text := format('SELECT cardinality(n.o_keys), n.o_after, n.o_keys[1]::text, n.o_keys::text FROM %s($1, $2, $3, $4, $5) AS n', routine_of(p_rule, 'search'));
+    v_search    text := format('SELECT cardinality(n.o_keys), n.o_after, n.o_keys[1]::text, n.o_keys::text FROM %s($1, $2, $3, $4, $5) AS '
+        'n', routine_of(p_rule, 'search'));
     v_state     text;
     v_cutoff    timestamptz;
     v_pass      integer;
@@ -278,7 +287,8 @@ BEGIN
 
     BEGIN
         EXECUTE format(
-            'SELECT b.o_families, b.o_members, b.o_rows, b.o_samples, b.o_skip_keys, b.o_skip_reasons FROM single_batch($1, $2, $3, %L::%s[], $4, $5) AS b',
+            'SELECT b.o_families, b.o_members, b.o_rows, b.o_samples, b.o_skip_keys, b.o_skip_reasons FROM single_batch($1, $2, $3, '
+            '%L::%s[], $4, $5) AS b',
             v_keys, v_type
         )
         INTO v_batch
@@ -314,7 +324,8 @@ BEGIN
     PERFORM end_step(
         p_run, p_rule, v_batch.o_families, v_batch.o_rows,
         CASE WHEN v_run.dry_run THEN v_batch.o_members ELSE '{}' END,
-        CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2 ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_rows')) END,
+        CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2
+            ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_rows')) END,
         v_progress.halving AND v_count > 1,
         v_reached::text, v_pass::text,
         v_batch.o_skip_keys, v_batch.o_skip_reasons
@@ -327,7 +338,8 @@ END
 $windrow$;
 --# comment on function single_step
 COMMENT ON FUNCTION single_step(bigint, text) IS
-    'One batch of run p_run by a rule of single rows, and its progress in the ledger. Answers more, again, or why the run should end. run() calls it and commits.';
+    'One batch of run p_run by a rule of single rows, and its progress in the ledger. Answers more, again, or why the run should end. '
+    'run() calls it and commits.';
 
 -- single_preview: the batches of a run, judged but not locked and not deleted.
 --# create function single_preview
@@ -340,7 +352,8 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_rule      rule%ROWTYPE;
-    v_search    text := format('SELECT cardinality(n.o_keys), n.o_after, n.o_keys::text FROM %s($1, $2, $3, $4, $5) AS n', routine_of(p_rule, 'search'));
+    v_search    text := format('SELECT cardinality(n.o_keys), n.o_after, n.o_keys::text FROM %s($1, $2, $3, $4, $5) AS n',
+        routine_of(p_rule, 'search'));
     v_names     text[];
     v_cutoff    timestamptz := cutoff_of(p_rule, p_as_of, seconds(p_options ->> 'retention'));
     v_size      bigint := setting_of(p_rule, 'batch_rows');
@@ -373,10 +386,12 @@ BEGIN
         v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     END IF;
     LOOP
-        EXECUTE v_search INTO v_count, v_reached, v_looked USING v_pass, v_after, greatest(least(v_size, v_limit - v_families), 1), p_as_of, v_cutoff;
+        EXECUTE v_search INTO v_count, v_reached, v_looked USING v_pass, v_after, greatest(least(v_size, v_limit - v_families), 1),
+            p_as_of, v_cutoff;
         v_more := v_count > 0 AND v_families >= v_limit;
         IF v_count = 0 OR v_more THEN
-            v_passes := v_passes || json_build_object('pass', v_names[v_pass], 'rows', v_here, 'oldest_end_time', v_since::json, 'sample_keys', v_first);
+            v_passes := v_passes || json_build_object('pass', v_names[v_pass], 'rows', v_here, 'oldest_end_time', v_since::json,
+                'sample_keys', v_first);
             EXIT WHEN v_more OR v_pass = cardinality(v_names);
             v_pass := v_pass + 1;
             v_after := NULL;
@@ -386,7 +401,8 @@ BEGIN
             CONTINUE;
         END IF;
         v_after := v_reached;
-        EXECUTE format('SELECT v.o_keys::text[] AS o_keys, v.o_oldest, v.o_skip_keys, v.o_skip_reasons FROM (%s) AS v', verdict_query(p_rule, quote_literal(v_looked)))
+        EXECUTE format('SELECT v.o_keys::text[] AS o_keys, v.o_oldest, v.o_skip_keys, v.o_skip_reasons FROM (%s) AS v',
+            verdict_query(p_rule, quote_literal(v_looked)))
         INTO v_judged
         USING v_pass, NULL::text, p_as_of, v_cutoff;
         v_batches := v_batches + 1;
@@ -413,4 +429,5 @@ END
 $windrow$;
 --# comment on function single_preview
 COMMENT ON FUNCTION single_preview(text, jsonb, timestamptz) IS
-    'What a run of a rule of single rows would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls it.';
+    'What a run of a rule of single rows would delete and skip now, as one JSON document; passes tells why. Reads only; preview() calls '
+    'it.';

@@ -131,7 +131,8 @@ END
 $windrow$;
 --# comment on function timed_window
 COMMENT ON FUNCTION timed_window(text, text, text, bigint, bigint, bigint[]) IS
-    'The next window of p_rule; NULL: nothing before p_cutoff is left. p_last: microseconds of the last one, then its rows by table. Reads only.';
+    'The next window of p_rule; NULL: nothing before p_cutoff is left. p_last: microseconds of the last one, then its rows by table. Reads '
+    'only.';
 
 -- timed_next: the next roots that are due by families, oldest first, after a cursor. Reads, decides nothing.
 --# create function timed_next

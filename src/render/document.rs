@@ -8,7 +8,7 @@ use super::indexes::index_statements;
 use super::jobs::Job;
 use super::json::{literal, written};
 use super::names::{control_name, fixed_offset, least_key, lock_class, role_name};
-use super::rules::{batch_setting, by_end, nested, time_name};
+use super::rules::{batch_setting, by_calendar, by_end, clock, nested, time_name};
 use super::single::SingleView;
 use super::spelling::{key, spelled};
 use super::tables::counted;
@@ -208,6 +208,19 @@ struct RuleDocument<'a> {
     keeps: bool,
     #[serde(skip_serializing_if = "is_not")]
     newest: bool,
+    /// Of MySQL and MariaDB: the clock of the application as CONVERT_TZ takes it; whether a day is one of the calendar there;
+    /// whether something besides policies says retentions; whether rows of the root table name each other by foreign keys; and
+    /// whether a batch keeps the keys of tables in between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<String>,
+    #[serde(skip_serializing_if = "is_not")]
+    calendar: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    source: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    within: bool,
+    #[serde(skip_serializing_if = "is_not")]
+    keyed: bool,
     /// The tables whose rows may be left to foreign keys, each with the one that these name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     cascades: BTreeMap<&'a str, &'a str>,
@@ -453,7 +466,7 @@ pub(super) fn of_rule(
         }),
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
-        safety_lag: (!families).then_some(rule.retention.safety_lag),
+        safety_lag: (!families || !postgres).then_some(rule.retention.safety_lag),
         retained: rule.single.as_ref().is_none_or(|it| it.aged().is_some()),
         counts_undated: match &rule.single {
             None => true,
@@ -492,6 +505,11 @@ pub(super) fn of_rule(
         nested: families && nested(rule),
         keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
+        clock: (families && !postgres).then(|| clock(graph, rule.end_time.kind)),
+        calendar: families && !postgres && by_calendar(graph, rule),
+        source: families && !postgres && rule.retention.source.is_some() && scope.is_some(),
+        within: families && !postgres && rule.links_within().next().is_some(),
+        keyed: families && !postgres && has_collects(graph, purge, dialect),
         cascades: cascade::documents(graph, purge, dialect),
         batch_setting: (!postgres).then_some(batch_setting(rule)),
         archives: !postgres && !rule.archive.is_empty(),

@@ -17,6 +17,15 @@ pub(super) struct KeepView {
     hops: Vec<HopView>,
 }
 
+/// A query whose rows some rows keep.
+#[derive(Serialize)]
+pub(super) struct WayView {
+    /// What no way before it said.
+    whys: Vec<String>,
+    hops: Vec<HopView>,
+    keepers: Vec<HopView>,
+}
+
 /// A query for the members of other families that share rows with a member.
 #[derive(Serialize)]
 pub(super) struct MeetView {
@@ -28,7 +37,7 @@ pub(super) struct MeetView {
 }
 
 /// A table that is joined: to member `m`, or to the hop before.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct HopView {
     table: String,
     alias: String,
@@ -41,6 +50,35 @@ pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepV
         hops: hops(graph, purge, &keep.hops, dialect),
     };
     purge.keeps.iter().map(view).collect()
+}
+
+/// The same by the way that leads from the member to what is kept: a statement goes it once, whatever keeps the rows there.
+pub(super) fn ways(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<WayView> {
+    let mut ways: Vec<WayView> = Vec::new();
+    let mut told = Vec::new();
+    for mut keep in keeps(graph, purge, dialect) {
+        let Some(keeper) = keep.hops.pop() else {
+            continue;
+        };
+        let whys = if told.contains(&keep.why) {
+            Vec::new()
+        } else {
+            vec![keep.why.clone()]
+        };
+        told.push(keep.why);
+        match ways.iter_mut().find(|way| way.hops == keep.hops) {
+            Some(way) => {
+                way.whys.extend(whys);
+                way.keepers.push(keeper);
+            }
+            None => ways.push(WayView {
+                whys,
+                hops: keep.hops,
+                keepers: vec![keeper],
+            }),
+        }
+    }
+    ways
 }
 
 pub(super) fn meets(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<MeetView> {

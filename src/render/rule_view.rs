@@ -2,10 +2,9 @@
 
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::names::{
-    control_name, escaped, fixed_offset, home, id_type, least_key, local, near, typed, variable,
-    work_table,
+    control_name, escaped, home, id_type, least_key, local, near, typed, variable, work_table,
 };
-use super::rules::{batch_setting, by_end, nested, time_name};
+use super::rules::{batch_setting, by_calendar, by_end, time_name};
 use super::views::{ArtifactView, CollectView, FieldView, LinkView, RuleView, StepView, TwinView};
 use super::{
     archive, cascade, document, held, keeps, last, left, newest, releases, single, source, timed,
@@ -20,7 +19,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
     let rule = &graph.rules[purge.rule];
     let root = graph.table(rule.root);
     let key = &root.key[0];
-    let postgres = dialect == Dialect::Postgres;
     let time_zone = match rule.end_time.kind {
         Kind::Timestamptz => String::new(),
         _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
@@ -29,44 +27,22 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
     let before = |instant: &str, retention: &str| {
         format!("{instant} - INTERVAL GREATEST({retention}, {minimum}) + {lag} SECOND")
     };
-    // Where the clocks are never changed, a day of the calendar has 24 hours.
-    let calendar = rule.retention.calendar && fixed_offset(&graph.time_zone).is_none();
-    let zone_literal = dialect.text(
-        &match (rule.end_time.kind, fixed_offset(&graph.time_zone)) {
-            (Kind::Timestamptz, _) => "+00:00".to_owned(),
-            (_, None) => graph.time_zone.clone(),
-            (_, Some(seconds)) => format!(
-                "{}{:02}:{:02}",
-                if seconds < 0 { '-' } else { '+' },
-                seconds.abs() / 3600,
-                seconds.abs() / 60 % 60
-            ),
-        },
-    );
-    let cutoff = |retention: &str| match (postgres, calendar) {
-        (true, false) => format!(
+    let calendar = by_calendar(graph, rule);
+    // On MySQL and MariaDB the kernel counts them.
+    let cutoff = |retention: &str| match calendar {
+        false => format!(
             "(p_as_of - make_interval(secs => greatest({retention}, {minimum}) + {lag})){time_zone}"
         ),
-        (true, true) => format!(
+        true => format!(
             "{}.calendar_before(p_as_of, greatest({retention}, {minimum}) + {lag}, {}){time_zone}",
             control_name(graph),
             dialect.text(&graph.time_zone)
         ),
-        (false, false) => format!(
-            "CONVERT_TZ(p_as_of - INTERVAL (GREATEST({retention}, {minimum}) + {lag}) SECOND, '+00:00', {zone_literal})"
-        ),
-        // The seconds only: the rest takes more than an expression.
-        (false, true) => format!("GREATEST({retention}, {minimum}) + {lag}"),
     };
     let least_time = match rule.end_time.kind {
         Kind::Timestamptz => "'1970-01-01 00:00:01'",
         _ => "'1000-01-01 00:00:00'",
     };
-    let coalesce = if postgres { "coalesce" } else { "COALESCE" };
-    let retention = rule
-        .retention
-        .default
-        .map_or("NULL".to_owned(), |it| it.to_string());
     // What a family without a retention is measured by.
     let overdue = rule.retention.default.unwrap_or(minimum);
     let source = source::view(graph, rule, dialect);
@@ -150,7 +126,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         step.plain = plain.cloned().collect();
     }
     let meets = keeps::meets(graph, purge, dialect);
-    let collects = purge
+    let collects: Vec<CollectView> = purge
         .collects
         .iter()
         .map(|id| {
@@ -202,7 +178,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             Kind::Timestamptz => "'2038-01-19 03:14:07'",
             _ => "'9999-12-31 23:59:59'",
         },
-        zone_literal: zone_literal.clone(),
         scope_of_policy: per.map_or("NULL".to_owned(), |column| typed(column.kind, "p.scope")),
         key_of_hold: typed(key.kind, "h.`key`"),
         now_here: local(graph, rule.end_time.kind, now),
@@ -220,29 +195,21 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             _ => cutoff_now(&overdue.to_string()),
         },
         cutoff_now_minimum: cutoff_now(&minimum.to_string()),
-        cutoff_of_policy: cutoff(&format!("{coalesce}(p_retention, p.retention_seconds)")),
+        cutoff_of_policy: cutoff("coalesce(p_retention, p.retention_seconds)"),
         cutoff_of_source: source.as_ref().map_or(String::new(), |source| {
-            cutoff(&format!("{coalesce}(p_retention, {})", source.seconds))
+            cutoff(&format!("coalesce(p_retention, {})", source.seconds))
         }),
-        cutoff_of_preview: cutoff(&format!("{coalesce}(p_retention, {overdue})")),
         // The kernel knows the default, so that it stands once.
-        cutoff_of_default: cutoff(&match dialect {
-            Dialect::Postgres => format!(
-                "coalesce(p_retention, {}.retention_of({}))",
-                control_name(graph),
-                dialect.text(&rule.name)
-            ),
-            Dialect::Mysql | Dialect::Mariadb => format!("COALESCE(p_retention, {overdue})"),
-        }),
+        cutoff_of_default: cutoff(&format!(
+            "coalesce(p_retention, {}.retention_of({}))",
+            control_name(graph),
+            dialect.text(&rule.name)
+        )),
         age_of_root: match rule.end_time.kind {
             Kind::Timestamptz => format!("clock_timestamp() - {ended}"),
             _ => format!("clock_timestamp(){time_zone} - {ended}"),
         },
-        retention,
         source,
-        calendar,
-        measure: if calendar { "seconds" } else { "cutoff" },
-        forever: if calendar { "NULL" } else { least_time },
         minimum: rule.retention.minimum,
         safety_lag: rule.retention.safety_lag,
         batch_setting: batch_setting(rule),
@@ -306,19 +273,26 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             .links_within()
             .map(|link| dialect.ident(&link.parent.name))
             .collect(),
-        nested: nested(rule),
         level_columns: level_columns.join(", "),
         in_utc: match rule.end_time.kind {
             Kind::Timestamptz => " AT TIME ZONE 'UTC'",
             _ => "",
         },
-        collects,
         zeros: vec!["0"; purge.steps.len()].join(", "),
         cascading: left::parents(graph, purge, &steps, dialect),
         steps,
         keeps: keeps::keeps(graph, purge, dialect),
+        ways_of_keeps: keeps::ways(graph, purge, dialect),
+        further: collects
+            .iter()
+            .filter(|collect| collect.joined)
+            .map(|collect| collect.work.as_str())
+            .chain(twins.iter().map(|twin| twin.work.as_str()))
+            .collect::<Vec<_>>()
+            .join(",\n"),
         meets,
         newest: newest::views(graph, rule, dialect),
+        collects,
         twins,
         zoned: rule.end_time.kind == Kind::Timestamptz,
         artifacts: rule
@@ -328,6 +302,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             .collect(),
         held: held::view(graph, purge.rule, rule, dialect),
         archives: !rule.archive.is_empty(),
+        releases: !purge.releases.is_empty(),
         archive: archive::view(graph, rule, rule.root, dialect),
         by_end: by_end(rule),
         timed: rule

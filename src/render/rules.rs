@@ -1,7 +1,8 @@
 //! What several parts ask of a rule.
 
 use super::last;
-use crate::graph::{Graph, Rule, Unit};
+use super::names::fixed_offset;
+use crate::graph::{Graph, Kind, Rule, Unit};
 
 /// Whether a rule names its rows by keys of several columns.
 pub(super) fn by_composite(graph: &Graph) -> bool {
@@ -42,5 +43,24 @@ pub(super) fn time_name(graph: &Graph, rule: &Rule) -> String {
         (_, Some(name)) => name,
         (None, None) => rule.end_time.name.clone(),
         (Some(other), None) => format!("{} or {}", rule.end_time.name, other.name),
+    }
+}
+
+/// Whether the days of a retention are those of the calendar: where the clocks are never changed, these have 24 hours.
+pub(super) fn by_calendar(graph: &Graph, rule: &Rule) -> bool {
+    rule.retention.calendar && fixed_offset(&graph.time_zone).is_none()
+}
+
+/// The clock of the application as CONVERT_TZ takes it: an offset where it is always the same.
+pub(super) fn clock(graph: &Graph, kind: Kind) -> String {
+    match (kind, fixed_offset(&graph.time_zone)) {
+        (Kind::Timestamptz, _) => "+00:00".to_owned(),
+        (_, None) => graph.time_zone.clone(),
+        (_, Some(seconds)) => format!(
+            "{}{:02}:{:02}",
+            if seconds < 0 { '-' } else { '+' },
+            seconds.abs() / 3600,
+            seconds.abs() / 60 % 60
+        ),
     }
 }

@@ -8,7 +8,7 @@ use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
 use super::names::{control_name, escaped, home, role_name, run_lock};
 use super::rule_view::rule_view;
-use super::rules::{by_composite, by_end};
+use super::rules::{by_calendar, by_composite, by_end};
 use super::tables::{counted, deleted, looked_into, referring, updates};
 use super::views::{FileView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView};
 use super::{archive, document, grants, kernel, orphan_guard, registry, settings, single, stamp};
@@ -225,7 +225,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .any(|rule| by_end(rule) || single::has_family(rule)),
         key_length: if by_composite(graph) { 700 } else { 255 },
         by_composite: by_composite(graph),
-        by_calendar: rules.iter().any(|rule| rule.calendar),
+        by_calendar: graph.rules.iter().any(|rule| by_calendar(graph, rule)),
         definitions: definitions(graph, dialect),
         throttles: settings::throttles(graph, dialect, home(graph, dialect)),
         rules,

@@ -1,6 +1,6 @@
 //! The templates, and what they are shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{PoisonError, RwLock};
 
 use anyhow::{Context as _, Result};
@@ -79,6 +79,11 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "macros.sql",
         include_str!("../../templates/mysql/macros.sql"),
+    ),
+    (
+        "mysql",
+        "below.sql",
+        include_str!("../../templates/mysql/below.sql"),
     ),
     (
         "mysql",
@@ -260,6 +265,7 @@ impl Templates {
         let tera = parsed.entry(self.folder).or_insert_with(|| {
             let mut tera = tera::Tera::default();
             tera.autoescape_on(Vec::new());
+            tera.register_filter("fit", fit);
             tera
         });
         let mut needed = vec![name];
@@ -285,4 +291,29 @@ impl Templates {
         tera.add_raw_templates(sources)
             .with_context(|| format!("cannot read the template `{}/{name}`", self.folder))
     }
+}
+
+/// Puts the lines of a statement together as far as they fit into one; what does not stands further to the right.
+#[expect(clippy::unnecessary_wraps, reason = "as Tera calls it")]
+fn fit(text: &tera::Value, _: &HashMap<String, tera::Value>) -> tera::Result<tera::Value> {
+    const WIDTH: usize = 140;
+    let text = text.as_str().unwrap_or_default();
+    let (mut done, mut line) = (String::new(), String::new());
+    let mut indent = 0;
+    for part in text.lines().filter(|part| !part.trim().is_empty()) {
+        let word = part.trim();
+        if line.is_empty() {
+            part.trim_end().clone_into(&mut line);
+            indent = part.len() - part.trim_start().len() + 4;
+            continue;
+        }
+        let gap = if line.ends_with('(') { "" } else { " " };
+        if line.len() + gap.len() + word.len() <= WIDTH {
+            line.extend([gap, word]);
+        } else {
+            done.extend(["\n", &line]);
+            line = format!("{}{word}", " ".repeat(indent));
+        }
+    }
+    Ok(tera::Value::String(format!("{done}\n{line}")))
 }

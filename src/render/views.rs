@@ -9,7 +9,7 @@ use super::explain::Root;
 use super::held::HeldView;
 use super::indexes::IndexView;
 use super::jobs::JobView;
-use super::keeps::{KeepView, MeetView};
+use super::keeps::{KeepView, MeetView, WayView};
 use super::last::LastView;
 use super::newest::NewestView;
 use super::orphan_guard::GuardView;
@@ -114,24 +114,17 @@ pub(super) struct RuleView {
     pub(super) opt_in: bool,
     /// What says how long a scope without a policy is kept.
     pub(super) source: Option<source::SourceView>,
-    /// Whether days are those of the calendar, so that a cutoff needs more than a subtraction.
-    pub(super) calendar: bool,
-    /// What MySQL's list of scopes holds first, and what stands there for ever: the cutoff, or the seconds to it.
-    pub(super) measure: &'static str,
-    pub(super) forever: &'static str,
     pub(super) scope_type: &'static str,
     pub(super) time_type: &'static str,
     pub(super) key_type: &'static str,
     pub(super) id_type: &'static str,
     pub(super) first_key: String,
+    /// On PostgreSQL, the cutoffs counted from p_as_of.
     pub(super) cutoff_of_policy: String,
     pub(super) cutoff_of_source: String,
     pub(super) cutoff_of_default: String,
-    pub(super) cutoff_of_preview: String,
     /// How long ago row `i` of the root table ended, on PostgreSQL.
     pub(super) age_of_root: String,
-    /// The default retention in seconds, or NULL.
-    pub(super) retention: String,
     pub(super) minimum: i64,
     pub(super) safety_lag: i64,
     /// The setting that says how much the first batch of a run takes.
@@ -166,16 +159,17 @@ pub(super) struct RuleView {
     pub(super) linked: bool,
     /// The columns by which rows of the root table name each other.
     pub(super) uppers: Vec<String>,
-    /// Whether rows below another are roots, too: a purge of that one takes them with it.
-    pub(super) nested: bool,
     pub(super) level_columns: String,
     /// What makes the end an instant of UTC, on PostgreSQL: nothing where it has no zone.
     pub(super) in_utc: &'static str,
     pub(super) collects: Vec<CollectView>,
     /// Whether a batch keeps keys of such tables in work tables.
     pub(super) between: bool,
+    /// The work tables that only a count makes, between commas.
+    pub(super) further: String,
     pub(super) steps: Vec<StepView>,
     pub(super) keeps: Vec<KeepView>,
+    pub(super) ways_of_keeps: Vec<WayView>,
     /// The roots that stay whatever their age.
     pub(super) newest: Vec<NewestView>,
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
@@ -190,8 +184,6 @@ pub(super) struct RuleView {
     /// Before and after every end time that the type of its column holds on MySQL.
     pub(super) least_time: &'static str,
     pub(super) greatest_time: &'static str,
-    /// The zone of the application as CONVERT_TZ takes it: an offset where it is always the same.
-    pub(super) zone_literal: String,
     /// `p.scope` of a policy as a value of the scope column, `i`'s scope column as a text, and the same for keys.
     pub(super) scope_of_policy: String,
     pub(super) key_of_hold: String,
@@ -205,6 +197,8 @@ pub(super) struct RuleView {
     pub(super) held: HeldView,
     /// Whether rows of a table are archived before they go, and the archive of the root table.
     pub(super) archives: bool,
+    /// Whether rows of other tables are set to NULL in what they name.
+    pub(super) releases: bool,
     pub(super) archive: Option<ArchiveView>,
     /// Whether the rule goes by the end of families.
     pub(super) by_end: bool,

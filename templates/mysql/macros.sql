@@ -1,12 +1,3 @@
-{#- Parts of a JSON document that keeps its order: an expression as a JSON text. Instants as PostgreSQL writes them. -#}
-{% macro text(x) -%}
-COALESCE(JSON_QUOTE({{ x }}), 'null')
-{%- endmacro text %}
-
-{% macro instant(x) -%}
-COALESCE(CONCAT('"', DATE_FORMAT({{ x }}, '%Y-%m-%dT%T'), TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({{ x }}, '.%f'))), '+00:00"'), 'null')
-{%- endmacro instant %}
-
 {#- Of every index that the statements need, whether one that leads with its columns may be used, and whether its own name
     is there. -#}
 {% macro served(indexes, database, maria, expression) -%}
@@ -70,43 +61,6 @@ EXISTS (
 {%- endfor %}
 {%- endmacro held_above %}
 
-{#- A sign of life of a run, for servers that do not see its session. A run that was ended from outside gives none: in a
-    cluster, its batch and whoever ended it write the same row, and only one of them can commit. -#}
-{% macro sign_of_life(control) -%}
-UPDATE {{ control }}.run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-{%- endmacro sign_of_life %}
-
-{#- What a handler learns of the error that it caught: v_errno, v_sqlstate, v_message. -#}
-{% macro diagnose(maria) -%}
--- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
--- back: work tables.
-GET {% if not maria %}STACKED {% endif %}DIAGNOSTICS v_number = NUMBER;
-REPEAT
-    GET {% if not maria %}STACKED {% endif %}DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-    SET v_number = v_number - 1;
-UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
--- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
-IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
-    SET v_errno = 1317, v_sqlstate = '70100';
-END IF;
--- A deadlock with another node of a cluster may show at COMMIT only.
-IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
-    SET v_errno = 1213, v_sqlstate = '40001';
-END IF;
-{%- endmacro diagnose %}
-
-{#- The handler of a routine that ends with its transaction: what it did is undone, and the session is as it was. -#}
-{% macro roll_back(control, before) -%}
-DECLARE EXIT HANDLER FOR SQLEXCEPTION
-    BEGIN
-        IF v_open THEN
-            ROLLBACK;
-        END IF;
-        CALL {{ control }}.unsettle({{ before }});
-        RESIGNAL;
-    END;
-{%- endmacro roll_back %}
-
 {#- The rows t of a table that name a row of the work table of an edge. -#}
 {% macro named(control, edge, table, break) -%}
 FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
@@ -119,175 +73,6 @@ FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
 {%- elif edge.via %}{{ break }}STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
 {%- endmacro joined %}
-
-{#- The variables of a step that the macros around its batch use. -#}
-{% macro step_variables() -%}
-DECLARE v_dry_run   boolean;
-    DECLARE v_as_of     datetime(6);
-    DECLARE v_deadline  datetime(6);
-    DECLARE v_own       boolean DEFAULT false;
-    DECLARE v_paused    boolean;
-    DECLARE v_scope     varchar(255);
-    DECLARE v_limit     bigint;
-    DECLARE v_done      bigint;
-    DECLARE v_again     integer;
-    DECLARE v_present   integer;
-    DECLARE v_halving   boolean;
-    DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
-    DECLARE v_wait      bigint;
-    DECLARE v_last      bigint DEFAULT 0;
-    DECLARE v_families  bigint DEFAULT 0;
-    DECLARE v_number    integer;
-    DECLARE v_errno     integer;
-    DECLARE v_sqlstate  varchar(5);
-    DECLARE v_message   varchar(900);
-    DECLARE v_busy      boolean DEFAULT false;
-    DECLARE v_text      varchar(255);
-{%- endmacro step_variables %}
-
-{#- The beginning of a transaction, as each one is begun: the level holds for the next one only. -#}
-{% macro start(pad) -%}
-SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-{{ pad }}START TRANSACTION;
-{%- endmacro start %}
-
-{#- The beginning of one that deletes, before which make makes the work tables. -#}
-{% macro start_batch(make, pad) -%}
--- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
-{{ pad }}-- to its binary log even when it is rolled back, with all that it deleted.
-{{ pad }}{{ self::start(pad=pad) }}
-{{ pad }}{{ make }}
-{{ pad }}COMMIT;
-{{ pad }}{{ self::start(pad=pad) }}
-{%- endmacro start_batch %}
-
-{#- What a dry run does before it deletes, and afterwards, where every batch gives a sign of life. -#}
-{% macro keep_found(pad) -%}
-IF v_dry_run THEN
-{{ pad }}    -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
-{{ pad }}    -- not do in a cluster.
-{{ pad }}    COMMIT;
-{{ pad }}    {{ self::start(pad=pad ~ "    ") }}
-{{ pad }}END IF;
-{%- endmacro keep_found %}
-
-{% macro take_back(control, pad) -%}
-IF v_dry_run THEN
-{{ pad }}    ROLLBACK;
-{{ pad }}    {{ self::start(pad=pad ~ "    ") }}
-{{ pad }}END IF;
-{{ pad }}{{ self::sign_of_life(control=control) }}
-{%- endmacro take_back %}
-
-{#- What a step does first in its block "attempt": an error rolls its transaction back; the rule makes the work tables. Then
-    it looks whether the run goes on, and at the settings. -#}
-{% macro before_batch(control, rule, maria) -%}
-DECLARE EXIT HANDLER FOR SQLEXCEPTION
-            BEGIN
-                {{ self::diagnose(maria=maria) | indent(prefix="                ") }}
-                ROLLBACK;
-            END;
-            {{ self::start_batch(make="CALL " ~ control ~ "." ~ rule.name ~ "_work();", pad="            ") }}
-
-            -- Everything that may end a run is looked at before every batch.
-            SELECT
-                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
-                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
-            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
-            FROM {{ control }}.run AS r
-            CROSS JOIN {{ control }}.control AS c
-            WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
-            FROM {{ control }}.run_rule AS p
-            WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }}
-            FOR UPDATE;
-            IF NOT v_own THEN
-                SET o_state = 'the run was ended from outside';
-            ELSEIF v_paused THEN
-                SET o_state = 'paused';
-            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
-                SET o_state = 'time budget spent';
-            ELSE
-                CALL {{ control }}.window_state(p_run, o_state);
-            END IF;
-            IF o_state IS NULL THEN
-                CALL {{ control }}.rule_paused({{ rule.literal }}, o_state);
-            END IF;
-            IF o_state IS NOT NULL THEN
-                COMMIT;
-                LEAVE step;
-            END IF;
-            CALL {{ control }}.setting_of({{ rule.literal }}, '{{ rule.batch_setting }}', v_batch);
-            CALL {{ control }}.setting_of({{ rule.literal }}, 'retries', v_retries);
-            CALL {{ control }}.setting_of({{ rule.literal }}, 'lock_timeout', v_wait);
-            IF v_limit IS NULL THEN
-                CALL {{ control }}.setting_of({{ rule.literal }}, 'run_families', v_limit);
-            END IF;
-{%- endmacro before_batch %}
-
-{#- How long a step waits for locks. -#}
-{% macro waits() -%}
--- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
-{%- endmacro waits %}
-
-{#- What the error of a batch means, and that a busy one is tried again, then halved. v_last: 0 where nothing was found to
-    delete yet, more than 1 where it can be halved; half: to what. -#}
-{% macro after_batch(control, rule, half) -%}
--- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        {{ self::sign_of_life(control=control) }}
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE {{ control }}.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }};
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE {{ control }}.run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = {{ half }},
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = {{ rule.literal }};
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-{%- endmacro after_batch %}
 
 {#- The rows t of the families that go which name no root. -#}
 {% macro adopted(member, pad) -%}
@@ -487,11 +272,6 @@ AND (
 {%- endfor %}
 {%- endmacro not_newest %}
 
-{#- A part p of what is due, as outlook() tells it. -#}
-{% macro part() -%}
-CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}')
-{%- endmacro part %}
-
 {#- The work tables for the keys of tables between the members and other tables: making them, and their names behind others. -#}
 {% macro make_collects(control, rule) -%}
 {%- for collect in rule.collects %}
@@ -504,14 +284,6 @@ CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p
 {%- endfor %}
 {%- endmacro make_collects %}
 
-{% macro names_of_collects(control, rule) -%}
-{%- for collect in rule.collects -%}
-{%- if not collect.joined -%}
-        , {{ control }}.{{ collect.work }}
-{%- endif -%}
-{%- endfor -%}
-{%- endmacro names_of_collects %}
-
 {#- The keys of a table whose rows go, for the tables below it. Begins on a new line. -#}
 {% macro collect(control, collect) -%}
 {%- for edge in collect.edges %}
@@ -521,11 +293,6 @@ SELECT t.{{ collect.key }}
 ") }};
 {%- endfor %}
 {%- endmacro collect %}
-
-{#- A column c of information_schema with its type. -#}
-{% macro column_text() -%}
-CONCAT(c.column_name, ' ', c.column_type, COALESCE(CONCAT(' ', c.character_set_name), ''))
-{%- endmacro column_text %}
 
 {#- Copies the rows t that are deleted next into their archive, adding their number to v_copied. They are locked as the
     deletion locks them: what was copied is what goes. -#}
@@ -949,64 +716,3 @@ BEGIN
 END;
 {%- endmacro due %}
 
-{#- What the kernel asks a rule besides: the row that a key names, how much is due, and how that lies along time. -#}
-{% macro verbs(control, rule, by_calendar) -%}
-{{ self::row(control=control, rule=rule) }}
-
-{{ self::due(control=control, rule=rule) }}
-
--- {{ rule.name }}_outlook: how what is due lies along time, and how much becomes due until p_then.
---# create procedure {{ control }}.{{ rule.name }}_outlook
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body @body@]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL {{ control }}.{{ rule.name }}_open();
-    CALL {{ control }}.{{ rule.name }}_work();
-    CALL {{ control }}.{{ rule.name }}_scope(p_now, NULL, NULL);
-    CALL {{ control }}.{{ rule.name }}_next(p_limit);
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT({{ self::part() }} ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
-        FROM (
-            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM {{ control }}.work_root AS r
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-    SELECT MIN(s.cutoff) INTO v_least FROM {{ control }}.work_scope AS s WHERE s.cutoff > {{ rule.least_time }};
-    IF v_least IS NULL THEN
-        SET o_soon = 0;
-    ELSE
-        UPDATE {{ control }}.work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL {{ control }}.{{ rule.name }}_work();
-        CALL {{ control }}.{{ rule.name }}_scope(p_now, NULL, NULL);
-        CALL {{ control }}.{{ rule.name }}_next(p_limit);
-        SELECT COUNT(*) INTO o_soon FROM {{ control }}.work_root AS r;
-        CALL {{ control }}.{{ rule.name }}_work();
-        CALL {{ control }}.{{ rule.name }}_scope(p_then, NULL, NULL);
-        CALL {{ control }}.{{ rule.name }}_next(p_limit);
-        SELECT COUNT(*) INTO v_later FROM {{ control }}.work_root AS r;
-        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
-    END IF;
-    CALL {{ control }}.{{ rule.name }}_close();
-END;
-{%- endmacro verbs %}

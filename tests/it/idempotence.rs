@@ -468,7 +468,7 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
             "IS NOT FALSE AS final",
         ),
         Dialect::Mysql | Dialect::Mariadb => {
-            ("workflow_instances_judge", "NOT m.final", "m.final IS NULL")
+            ("workflow_instances_members", "IS TRUE", "IS NOT FALSE")
         }
     };
     let generated = statements

@@ -17,14 +17,15 @@ CALL windrow_airflow_3.register_rule(1, '{
     "task_instance_note", "task_map", "task_reschedule", "xcom", "task_instance", "task_state_store", "dag_run"
   ],
   "time_name": "end_date or updated_at", "zoned": true, "scope_name": "dag_id", "scope_type": "text",
-  "retention": 7776000, "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
+  "retention": 7776000, "minimum": 604800, "safety_lag": 86400, "retained": true, "counts_undated": true,
+  "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 150, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000, "run_rows": 0, "suspend_after": 5,
     "target_batch": 0, "time_budget": 1800
   },
   "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "int", "newest": true,
-  "batch_setting": "batch_families"
+  "clock": "+00:00", "keyed": true, "batch_setting": "batch_families"
 }');
 CALL windrow_airflow_3.register_rule(2, '{
   "rule": "tries", "strategy": "keep-last", "root": "task_instance_history", "key": ["task_instance_id dashless"],
@@ -138,24 +139,25 @@ CALL windrow_airflow_3.register_rule(11, '{
 CALL windrow_airflow_3.register_rule(12, '{
   "rule": "asset_event", "strategy": "end-time", "root": "asset_event", "key": ["id int"],
   "tables": ["asset_alias_asset_event", "asset_event"], "time_name": "timestamp", "zoned": true, "retention": 7776000,
-  "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
+  "minimum": 604800, "safety_lag": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended", "first_key": "-2147483648", "closed": true, "id_type": "int", "keeps": true,
+  "along": "ended", "first_key": "-2147483648", "closed": true, "id_type": "int", "keeps": true, "clock": "+00:00",
   "batch_setting": "batch_families"
 }');
 CALL windrow_airflow_3.register_rule(13, '{
   "rule": "dag_version", "strategy": "end-time", "root": "dag_version", "key": ["id dashless"],
   "tables": ["dag_code", "deadline_alert", "serialized_dag", "dag_version"], "time_name": "created_at", "zoned": true,
-  "retention": 7776000, "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
+  "retention": 7776000, "minimum": 604800, "safety_lag": 86400, "retained": true, "counts_undated": true,
+  "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 50, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "along": "ended", "first_key": "", "closed": true, "id_type": "char(36)", "keeps": true, "newest": true,
-  "batch_setting": "batch_families"
+  "clock": "+00:00", "batch_setting": "batch_families"
 }');

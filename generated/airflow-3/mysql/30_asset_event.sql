@@ -8,61 +8,15 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
--- asset_event_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of asset_event.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_open;
+-- asset_event_types: what the work tables have their types from. Keys and scopes are those of asset_event.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_open()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 2e3a13c24203]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body a4aa10950d20]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
-        id int NOT NULL
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`asset_event` AS i LIMIT 0;
-    CALL windrow_airflow_3.end_time_open('asset_event');
-END$$
-DELIMITER ;
-
--- asset_event_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of asset_event.id. [body 9ad0fdf4f6a5]'
-BEGIN
-    CALL windrow_airflow_3.end_time_work();
-END$$
-DELIMITER ;
-
--- asset_event_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body dcdbd99a5c18]'
-BEGIN
-    CALL windrow_airflow_3.end_time_close();
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_silent, windrow_airflow_3.work_due, windrow_airflow_3.work_lowest;
-END$$
-DELIMITER ;
-
--- asset_event_scope: whom the rule may clean, and up to which end time (exclusive).
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_scope;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_scope(
-    IN p_as_of     datetime(6),
-    IN p_retention bigint,
-    IN p_scope     varchar(255)
-)
-SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body a1b1009245bf]'
-BEGIN
-    INSERT INTO windrow_airflow_3.work_scope (scope, cutoff)
-    VALUES (
-        NULL,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, 7776000), 604800) + 86400) SECOND, '+00:00', '+00:00')
-    );
 END$$
 DELIMITER ;
 
@@ -71,16 +25,16 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; asset_event_judge decides. [body 9a69a1dca610]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 0a3866461c15]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM windrow_airflow_3.work_scope AS s;
-    INSERT INTO windrow_airflow_3.work_root (id, ended)
+    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    INSERT INTO work_root (id, ended)
     SELECT i.`id`, i.`timestamp`
-    FROM windrow_airflow_3.work_cursor AS c
+    FROM work_cursor AS c
     STRAIGHT_JOIN `airflow`.`asset_event` AS i
-    LEFT JOIN windrow_airflow_3.work_gone AS g ON g.id = i.`id`
+    LEFT JOIN work_gone AS g ON g.id = i.`id`
     WHERE c.only_row = 1
       AND i.`timestamp` < v_newest
       AND i.`timestamp` >= c.ended
@@ -92,213 +46,103 @@ BEGIN
 END$$
 DELIMITER ;
 
--- asset_event_judge: expands the roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of asset_event. Links to ids without a row are not followed.
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_judge;
+-- asset_event_members: the rows of one depth of work_seen.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_members;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body dbffd5cbaaa4]'
-BEGIN
-    DECLARE v_depth   integer DEFAULT 0;
-    DECLARE v_count   bigint;
-    DECLARE v_found   bigint;
-    DECLARE v_doubts  bigint DEFAULT 0;
-    DECLARE v_default datetime(6);
-    SELECT s.cutoff INTO v_default FROM windrow_airflow_3.work_scope AS s WHERE s.scope IS NULL;
-
-    -- What is gone already is met, but not looked at.
-    INSERT INTO windrow_airflow_3.work_seen (id, depth)
-    SELECT g.id, -1 FROM windrow_airflow_3.work_gone AS g;
-    INSERT INTO windrow_airflow_3.work_seen (id, depth)
-    SELECT r.id, 0 FROM windrow_airflow_3.work_root AS r;
-    SET v_count = ROW_COUNT();
-    expansion: WHILE v_count > 0 DO
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it.
-        IF p_lock THEN
-            INSERT INTO windrow_airflow_3.work_member (id, depth, upwards, final, root, ended, cutoff)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, i.`timestamp`,
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '2038-01-19 03:14:07', NULL)
-                    ELSE v_default
-                END
-            FROM windrow_airflow_3.work_seen AS w
-            STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = w.id
-            WHERE w.depth = v_depth
-            ORDER BY w.id
-            FOR UPDATE SKIP LOCKED;
-            SET v_found = ROW_COUNT();
-            IF v_found < v_count THEN
-                INSERT INTO windrow_airflow_3.work_locked (id)
-                SELECT w.id
-                FROM windrow_airflow_3.work_seen AS w
-                STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = w.id
-                LEFT JOIN windrow_airflow_3.work_member AS m ON m.id = w.id
-                WHERE w.depth = v_depth
-                  AND m.id IS NULL;
-                SET v_doubts = v_doubts + ROW_COUNT();
-            END IF;
-        ELSE
-            INSERT INTO windrow_airflow_3.work_member (id, depth, upwards, final, root, ended, cutoff)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, i.`timestamp`,
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '2038-01-19 03:14:07', NULL)
-                    ELSE v_default
-                END
-            FROM windrow_airflow_3.work_seen AS w
-            STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = w.id
-            WHERE w.depth = v_depth;
-            SET v_found = ROW_COUNT();
-        END IF;
-        IF v_found = 0 THEN
-            LEAVE expansion;
-        END IF;
-        LEAVE expansion;
-    END WHILE;
-
-    -- What speaks against anybody?
-    INSERT IGNORE INTO windrow_airflow_3.work_held (id)
-    SELECT h.`key`
-    FROM windrow_airflow_3.hold AS h
-    WHERE h.rule = 'asset_event'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    IF ROW_COUNT() > 0 THEN
-        SELECT v_doubts + COUNT(*) INTO v_doubts
-        FROM windrow_airflow_3.work_held AS h
-        STRAIGHT_JOIN windrow_airflow_3.work_seen AS w ON w.id = h.id;
-    END IF;
-    -- A row of dagrun_asset_event keeps the row of asset_event that event_id names.
-    INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_airflow_3.work_member AS m
-    STRAIGHT_JOIN `airflow`.`dagrun_asset_event` AS t1 ON t1.`event_id` = m.id;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of partitioned_asset_key_log keeps the row of asset_event that asset_event_id names.
-    INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_airflow_3.work_member AS m
-    STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t1 ON t1.`asset_event_id` = m.id;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    SELECT
-        v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL OR (m.upwards AND NOT m.root) OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
-        COUNT(CASE WHEN m.root THEN 1 END)
-    INTO v_doubts, o_families
-    FROM windrow_airflow_3.work_member AS m;
-    IF v_doubts > 0 THEN
-        CALL windrow_airflow_3.end_time_doubt(true, p_purge);
-        SELECT COUNT(*) INTO o_families FROM windrow_airflow_3.work_member AS m WHERE m.root;
-    END IF;
-END$$
-DELIMITER ;
-
--- asset_event_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: asset_alias_asset_event, asset_event. Reads only. [body 5bd8ebd375cd]'
-BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL windrow_airflow_3.asset_event_work();
-    SET o_rows = '';
-
-    -- asset_alias_asset_event: rows belong to asset_event.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- asset_event: the members themselves go last.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`asset_event` AS t ON t.`id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-END$$
-DELIMITER ;
-
--- asset_event_batch: deletes what asset_event_judge left in work_member, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_batch(
-    IN  p_run  bigint,
-    OUT o_rows longtext
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_members(
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows asset_event_judge has locked and left in work_member: asset_alias_asset_event, asset_event. asset_event_step calls it, and rolls back for a dry run. [body d3e8a354b5b3]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d75bd0e47841]'
 BEGIN
-    DECLARE v_members bigint;
-    DECLARE v_rows    bigint;
-    DECLARE v_any     boolean;
-    DECLARE v_message varchar(128);
-    SET o_rows = '[0, 0]';
-    SELECT COUNT(m.id) INTO v_members FROM windrow_airflow_3.work_member AS m;
-    IF v_members > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
-        INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-        SELECT p_run, 'asset_event', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
-        FROM windrow_airflow_3.work_link AS l
-        STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = l.lower_id
-        WHERE NOT l.upwards;
-        SET o_rows = '';
-        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
-
-        -- asset_alias_asset_event: rows belong to asset_event.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, v_rows);
-
-        -- asset_event: the members themselves go last.
-        DELETE t
-        FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`asset_event` AS t ON t.`id` = w.id;
-        SET v_rows = ROW_COUNT();
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-        SET o_rows = CONCAT('[', o_rows, ']');
-        IF v_rows <> v_members THEN
-            SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'asset_event'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
+    IF p_lock THEN
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
+        SELECT
+            i.`id`, w.depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, i.`timestamp`,
+            IF(w.upwards, p_above, p_default)
+        FROM work_seen AS w
+        STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = w.id
+        WHERE w.depth = p_depth
+        ORDER BY w.id
+        FOR UPDATE SKIP LOCKED;
+        SET o_found = ROW_COUNT();
+    ELSE
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
+        SELECT
+            i.`id`, w.depth, w.upwards, (i.`asset_id` IS NOT NULL) IS TRUE, true, i.`timestamp`,
+            IF(w.upwards, p_above, p_default)
+        FROM work_seen AS w
+        STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = w.id
+        WHERE w.depth = p_depth;
+        SET o_found = ROW_COUNT();
     END IF;
+END$$
+DELIMITER ;
+
+-- asset_event_against: the members that stay for a reason outside of their family.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_against;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_against(IN p_newest boolean, IN p_lock boolean)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_against with the members that a row of another table keeps. [body a8dc6fde4391]'
+BEGIN
+    -- A row of dagrun_asset_event keeps the row of asset_event that event_id names.
+    -- A row of partitioned_asset_key_log keeps the row of asset_event that asset_event_id names.
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m WHERE EXISTS (SELECT 1 FROM `airflow`.`dagrun_asset_event` AS t1 WHERE t1.`event_id` = m.id)
+        OR EXISTS (SELECT 1 FROM `airflow`.`partitioned_asset_key_log` AS t1 WHERE t1.`asset_event_id` = m.id);
+END$$
+DELIMITER ;
+
+-- asset_event_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_count(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 5cdfa701199c]'
+BEGIN
+    DECLARE v_rows bigint DEFAULT 0;
+    SET o_rows = '[';
+    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`asset_event` AS t ON t.`id` = w.id;
+END$$
+DELIMITER ;
+
+-- asset_event_delete: deletes the families of work_member, children before parents, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_delete;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_delete(IN p_run bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: asset_alias_asset_event, asset_event. [body e2b522dcd21c]'
+BEGIN
+    DECLARE v_rows    bigint DEFAULT 0;
+    DECLARE v_any     boolean;
+    SET o_rows = '[';
+    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
+    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- asset_alias_asset_event: rows belong to asset_event.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- asset_event: the members themselves go last.
+    DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_event` AS t ON t.`id` = w.id;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 DELIMITER ;
 
 -- asset_event_undated: roots that are final but carry no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_undated;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no timestamp, so that no retention can ever be reached. Reads only. [body b4ee24a582d8]'
+COMMENT 'Writes to work_skip the roots that are final but have no timestamp. Reads only. [body 8025d56eeff4]'
 BEGIN
-    CALL windrow_airflow_3.asset_event_work();
-    CALL windrow_airflow_3.asset_event_scope(p_as_of, NULL, p_scope);
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
     FROM `airflow`.`asset_event` AS i
     WHERE i.`timestamp` IS NULL
@@ -307,41 +151,25 @@ BEGIN
 END$$
 DELIMITER ;
 
--- asset_event_named: the root that a purge names.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_named;
+-- asset_event_due: how much is due, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_named(IN p_key varchar(255), OUT o_found boolean)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes the root with this key to work_root, and whether there is one. [body 749fd0e40788]'
+COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 816e1ae17357]'
 BEGIN
-    -- The work tables have the type and the collation of the key.
-    REPLACE INTO windrow_airflow_3.work_cursor (only_row, id)
-    VALUES (1, p_key);
-    INSERT INTO windrow_airflow_3.work_root (id, ended)
-    SELECT i.`id`, i.`timestamp`
-    FROM windrow_airflow_3.work_cursor AS c
-    STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = c.id
-    WHERE c.only_row = 1;
-    SET o_found = ROW_COUNT() > 0;
-END$$
-DELIMITER ;
-
--- asset_event_mend: what killed runs left is finished where nobody is left of the members that were linked.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_mend;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_mend()
-SQL SECURITY DEFINER
-COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body 6910e3b18e6f]'
-BEGIN
-    DELETE u
-    FROM windrow_airflow_3.work_mend AS d
-    STRAIGHT_JOIN windrow_airflow_3.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'asset_event'
-    LEFT JOIN (
-        SELECT DISTINCT k.run_id
-        FROM windrow_airflow_3.work_torn AS k
-        STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = k.lower_id
-    ) AS s ON s.run_id = d.run_id
-    WHERE s.run_id IS NULL;
+    DECLARE v_newest  datetime(6);
+    DECLARE v_default datetime(6);
+    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT COUNT(*)
+    INTO o_families
+    FROM (
+        SELECT 1
+        FROM `airflow`.`asset_event` AS i
+        WHERE i.`timestamp` < v_newest
+          AND i.`asset_id` IS NOT NULL
+        LIMIT p_limit
+    ) AS n;
 END$$
 DELIMITER ;
 
@@ -380,88 +208,7 @@ BEGIN
     DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
-
--- asset_event_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body f5d7fce503b4]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'asset_event' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT i.`timestamp` AS ended
-            FROM `airflow`.`asset_event` AS i
-            WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
-              AND i.`asset_id` IS NOT NULL
-            ORDER BY i.`timestamp`
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- asset_event_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 7d09c7c7412d]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_airflow_3.asset_event_open();
-    CALL windrow_airflow_3.asset_event_work();
-    CALL windrow_airflow_3.asset_event_scope(p_now, NULL, NULL);
-    CALL windrow_airflow_3.asset_event_next(p_limit);
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
-        FROM (
-            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM windrow_airflow_3.work_root AS r
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-    SELECT MIN(s.cutoff) INTO v_least FROM windrow_airflow_3.work_scope AS s WHERE s.cutoff > '1970-01-01 00:00:01';
-    IF v_least IS NULL THEN
-        SET o_soon = 0;
-    ELSE
-        UPDATE windrow_airflow_3.work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL windrow_airflow_3.asset_event_work();
-        CALL windrow_airflow_3.asset_event_scope(p_now, NULL, NULL);
-        CALL windrow_airflow_3.asset_event_next(p_limit);
-        SELECT COUNT(*) INTO o_soon FROM windrow_airflow_3.work_root AS r;
-        CALL windrow_airflow_3.asset_event_work();
-        CALL windrow_airflow_3.asset_event_scope(p_then, NULL, NULL);
-        CALL windrow_airflow_3.asset_event_next(p_limit);
-        SELECT COUNT(*) INTO v_later FROM windrow_airflow_3.work_root AS r;
-        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
-    END IF;
-    CALL windrow_airflow_3.asset_event_close();
-END$$
-DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_asset_event.sql', '[
-    "asset_event_batch", "asset_event_close", "asset_event_due", "asset_event_judge", "asset_event_mend",
-    "asset_event_named", "asset_event_next", "asset_event_open", "asset_event_outlook", "asset_event_row",
-    "asset_event_rows", "asset_event_scope", "asset_event_undated", "asset_event_work"
+    "asset_event_against", "asset_event_count", "asset_event_delete", "asset_event_due", "asset_event_members",
+    "asset_event_next", "asset_event_row", "asset_event_types", "asset_event_undated"
 ]');

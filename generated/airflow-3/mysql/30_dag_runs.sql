@@ -8,93 +8,32 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
--- dag_runs_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of dag_run.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_open;
+-- dag_runs_types: what the work tables have their types from. Keys and scopes are those of dag_run.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_open()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body ba4c139fe0bb]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body 0d129c73080e]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_type;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_type (
-        id int NOT NULL
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
-    CALL windrow_airflow_3.end_time_open('dag_runs');
 END$$
 DELIMITER ;
 
--- dag_runs_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_work;
+-- dag_runs_keys: the work tables for the keys of tables between the members and others.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_keys;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_work()
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_keys(IN p_make boolean)
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of dag_run.id. [body f3d1743a8b0b]'
+COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body 3a6aa093651d]'
 BEGIN
-    CALL windrow_airflow_3.end_time_work();
-    -- The scopes whose files are not recorded.
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_silent;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_silent (
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT k.scope FROM windrow_airflow_3.work_type AS k LIMIT 0;
-    -- The next roots of each scope, of which the first are those of the batch.
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_due;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_due (
-        ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT k.root_id AS id FROM windrow_airflow_3.work_type AS k LIMIT 0;
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_k_task_instance;
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_k_task_instance_history;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_k_task_instance (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS id FROM `airflow`.`task_instance` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_k_task_instance_history (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`task_instance_id` AS id FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-END$$
-DELIMITER ;
-
--- dag_runs_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 08d51c0c806c]'
-BEGIN
-    CALL windrow_airflow_3.end_time_close();
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_silent, windrow_airflow_3.work_due, windrow_airflow_3.work_lowest, windrow_airflow_3.work_k_task_instance, windrow_airflow_3.work_k_task_instance_history;
-END$$
-DELIMITER ;
-
--- dag_runs_scope: whom the rule may clean, and up to which end time (exclusive).
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_scope;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_scope(
-    IN p_as_of     datetime(6),
-    IN p_retention bigint,
-    IN p_scope     varchar(255)
-)
-SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 7c1317bca577]'
-BEGIN
-    INSERT INTO windrow_airflow_3.work_scope (scope, cutoff)
-    SELECT
-        p.scope,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, p.retention_seconds), 604800) + 86400) SECOND, '+00:00', '+00:00')
-    FROM windrow_airflow_3.policy AS p
-    WHERE p.rule = 'dag_runs'
-      AND p.enabled
-      AND (p_scope IS NULL OR p.scope = p_scope)
-    ORDER BY p.scope;
-    INSERT INTO windrow_airflow_3.work_silent (scope)
-    SELECT p.scope
-    FROM windrow_airflow_3.policy AS p
-    WHERE p.rule = 'dag_runs'
-      AND NOT p.artifacts;
+    DROP TEMPORARY TABLE IF EXISTS work_k_task_instance, work_k_task_instance_history;
+    IF p_make THEN
+        CREATE TEMPORARY TABLE work_k_task_instance (PRIMARY KEY (id)) ENGINE = InnoDB AS
+            SELECT t.`id` AS id FROM `airflow`.`task_instance` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_task_instance_history (PRIMARY KEY (id)) ENGINE = InnoDB AS
+            SELECT t.`task_instance_id` AS id FROM `airflow`.`task_instance_history` AS t LIMIT 0;
+    END IF;
 END$$
 DELIMITER ;
 
@@ -103,27 +42,27 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; dag_runs_judge decides. [body 9307307fb6ab]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 90f28128820a]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
     DECLARE v_before   bigint DEFAULT p_limit - 1;
     DECLARE v_bound    datetime(6) DEFAULT '2038-01-19 03:14:07';
     -- The index on the expression serves only what is compared with a constant.
-    DECLARE v_after    datetime(6) DEFAULT (SELECT c.ended FROM windrow_airflow_3.work_cursor AS c);
+    DECLARE v_after    datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c);
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
-        SELECT MIN(s.position) INTO v_position FROM windrow_airflow_3.work_scope AS s WHERE s.position > v_position;
+        SELECT MIN(s.position) INTO v_position FROM work_scope AS s WHERE s.position > v_position;
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO windrow_airflow_3.work_due (id, ended)
+        INSERT INTO work_due (id, ended)
         SELECT i.`id`, coalesce(i.`end_date`, i.`updated_at`)
-        FROM windrow_airflow_3.work_scope AS s
-        STRAIGHT_JOIN windrow_airflow_3.work_cursor AS c
+        FROM work_scope AS s
+        STRAIGHT_JOIN work_cursor AS c
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
-        LEFT JOIN windrow_airflow_3.work_gone AS g ON g.id = i.`id`
+        LEFT JOIN work_gone AS g ON g.id = i.`id`
         WHERE s.position = v_position
           AND c.only_row = 1
           AND coalesce(i.`end_date`, i.`updated_at`) < s.cutoff
@@ -197,772 +136,421 @@ BEGIN
         SET v_count = v_count + ROW_COUNT();
         -- Other scopes need not be read beyond what is already there.
         IF v_count >= p_limit THEN
-            SELECT d.ended INTO v_bound FROM windrow_airflow_3.work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
+            SELECT d.ended INTO v_bound FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
         END IF;
     END LOOP scopes;
-    INSERT INTO windrow_airflow_3.work_root (id, ended)
-    SELECT d.id, d.ended FROM windrow_airflow_3.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    INSERT INTO work_root (id, ended)
+    SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
 DELIMITER ;
 
--- dag_runs_judge: expands the roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of dag_run. Links to ids without a row are not followed.
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_judge;
+-- dag_runs_members: the rows of one depth of work_seen.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, not among the newest roots of its group, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 016e442a3b15]'
-BEGIN
-    DECLARE v_depth   integer DEFAULT 0;
-    DECLARE v_count   bigint;
-    DECLARE v_found   bigint;
-    DECLARE v_doubts  bigint DEFAULT 0;
-    DECLARE v_default datetime(6);
-    DECLARE v_first   datetime(6);
-    DECLARE v_last    datetime(6);
-
-    -- What is gone already is met, but not looked at.
-    INSERT INTO windrow_airflow_3.work_seen (id, depth)
-    SELECT g.id, -1 FROM windrow_airflow_3.work_gone AS g;
-    INSERT INTO windrow_airflow_3.work_seen (id, depth)
-    SELECT r.id, 0 FROM windrow_airflow_3.work_root AS r;
-    SET v_count = ROW_COUNT();
-    expansion: WHILE v_count > 0 DO
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it.
-        IF p_lock THEN
-            INSERT INTO windrow_airflow_3.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true, coalesce(i.`end_date`, i.`updated_at`),
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '2038-01-19 03:14:07', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`dag_id`
-            FROM windrow_airflow_3.work_seen AS w
-            STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = w.id
-            LEFT JOIN windrow_airflow_3.work_scope AS s ON s.scope = i.`dag_id`
-            WHERE w.depth = v_depth
-            ORDER BY w.id
-            FOR UPDATE SKIP LOCKED;
-            SET v_found = ROW_COUNT();
-            IF v_found < v_count THEN
-                INSERT INTO windrow_airflow_3.work_locked (id)
-                SELECT w.id
-                FROM windrow_airflow_3.work_seen AS w
-                STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = w.id
-                LEFT JOIN windrow_airflow_3.work_member AS m ON m.id = w.id
-                WHERE w.depth = v_depth
-                  AND m.id IS NULL;
-                SET v_doubts = v_doubts + ROW_COUNT();
-            END IF;
-        ELSE
-            INSERT INTO windrow_airflow_3.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true, coalesce(i.`end_date`, i.`updated_at`),
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '2038-01-19 03:14:07', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`dag_id`
-            FROM windrow_airflow_3.work_seen AS w
-            STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = w.id
-            LEFT JOIN windrow_airflow_3.work_scope AS s ON s.scope = i.`dag_id`
-            WHERE w.depth = v_depth;
-            SET v_found = ROW_COUNT();
-        END IF;
-        IF v_found = 0 THEN
-            LEAVE expansion;
-        END IF;
-        LEAVE expansion;
-    END WHILE;
-
-    -- What speaks against anybody?
-    INSERT IGNORE INTO windrow_airflow_3.work_held (id)
-    SELECT h.`key`
-    FROM windrow_airflow_3.hold AS h
-    WHERE h.rule = 'dag_runs'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    IF ROW_COUNT() > 0 THEN
-        SELECT v_doubts + COUNT(*) INTO v_doubts
-        FROM windrow_airflow_3.work_held AS h
-        STRAIGHT_JOIN windrow_airflow_3.work_seen AS w ON w.id = h.id;
-    END IF;
-    -- While the newest are locked, nobody can delete them and leave the group without.
-    IF p_lock AND NOT p_purge THEN
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill')
-          AND ((i.`logical_date`, i.`id`) < (
-              SELECT n.`logical_date`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                AND n.`logical_date` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill')
-              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
-              LIMIT 1
-              FOR SHARE SKIP LOCKED
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill')
-          AND i.`partition_key` IS NOT NULL
-          AND ((i.`partition_date`, i.`run_after`, i.`id`) < (
-              SELECT n.`partition_date`, n.`run_after`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                AND n.`partition_date` IS NOT NULL
-                AND n.`run_after` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill')
-                AND n.`partition_key` IS NOT NULL
-              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
-              LIMIT 1
-              FOR SHARE SKIP LOCKED
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill')
-          AND i.`partition_key` IS NOT NULL
-          AND i.`partition_date` IS NULL
-          AND ((i.`run_after`, i.`id`) < (
-              SELECT n.`run_after`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                AND n.`run_after` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill')
-                AND n.`partition_key` IS NOT NULL
-                AND n.`partition_date` IS NULL
-              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
-              LIMIT 1
-              FOR SHARE SKIP LOCKED
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
-          AND i.`run_type` = 'asset_triggered'
-          AND ((i.`run_after`, i.`id`) < (
-              SELECT n.`run_after`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id`
-                AND n.`run_after` IS NOT NULL
-                AND n.`run_type` = 'asset_triggered'
-              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-              LIMIT 1
-              FOR SHARE SKIP LOCKED
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-    ELSEIF NOT p_purge THEN
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill')
-          AND ((i.`logical_date`, i.`id`) < (
-              SELECT n.`logical_date`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                AND n.`logical_date` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill')
-              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
-              LIMIT 1
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill')
-          AND i.`partition_key` IS NOT NULL
-          AND ((i.`partition_date`, i.`run_after`, i.`id`) < (
-              SELECT n.`partition_date`, n.`run_after`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                AND n.`partition_date` IS NOT NULL
-                AND n.`run_after` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill')
-                AND n.`partition_key` IS NOT NULL
-              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
-              LIMIT 1
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
-          AND i.`run_type` IN ('scheduled', 'backfill')
-          AND i.`partition_key` IS NOT NULL
-          AND i.`partition_date` IS NULL
-          AND ((i.`run_after`, i.`id`) < (
-              SELECT n.`run_after`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                AND n.`run_after` IS NOT NULL
-                AND n.`run_type` IN ('scheduled', 'backfill')
-                AND n.`partition_key` IS NOT NULL
-                AND n.`partition_date` IS NULL
-              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
-              LIMIT 1
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-        INSERT IGNORE INTO windrow_airflow_3.work_against (id, fault)
-        SELECT i.`id`, 4
-        FROM windrow_airflow_3.work_member AS m
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
-        WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
-          AND i.`run_type` = 'asset_triggered'
-          AND ((i.`run_after`, i.`id`) < (
-              SELECT n.`run_after`, n.`id`
-              FROM `airflow`.`dag_run` AS n
-              WHERE n.`dag_id` = i.`dag_id`
-                AND n.`run_after` IS NOT NULL
-                AND n.`run_type` = 'asset_triggered'
-              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-              LIMIT 1
-          )) IS NOT TRUE;
-        SET v_doubts = v_doubts + ROW_COUNT();
-    END IF;
-    SELECT
-        v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL OR (m.upwards AND NOT m.root) OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
-        COUNT(CASE WHEN m.root THEN 1 END),
-        MIN(m.cutoff),
-        MAX(m.cutoff)
-    INTO v_doubts, o_families, v_first, v_last
-    FROM windrow_airflow_3.work_member AS m;
-    IF v_doubts > 0 THEN
-        CALL windrow_airflow_3.end_time_doubt(true, p_purge);
-        SELECT COUNT(*) INTO o_families FROM windrow_airflow_3.work_member AS m WHERE m.root;
-    END IF;
-END$$
-DELIMITER ;
-
--- dag_runs_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. Reads only. [body e342ad7dbfb7]'
-BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL windrow_airflow_3.dag_runs_work();
-    INSERT INTO windrow_airflow_3.work_k_task_instance (id)
-    SELECT t.`id`
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
-    STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
-    INSERT INTO windrow_airflow_3.work_k_task_instance_history (id)
-    SELECT t.`task_instance_id`
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_k_asset_partition_dag_run;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_k_asset_partition_dag_run (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS id FROM `airflow`.`asset_partition_dag_run` AS t LIMIT 0;
-    INSERT INTO windrow_airflow_3.work_k_asset_partition_dag_run (id)
-    SELECT t.`id`
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
-    SET o_rows = '';
-
-    -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_asset_partition_dag_run AS w
-    STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`asset_partition_dag_run_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- asset_partition_dag_run: rows belong to dag_run.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- dag_run_note: rows belong to dag_run.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`dag_run_note` AS t ON t.`dag_run_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- dagrun_asset_event: rows belong to dag_run.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`dagrun_asset_event` AS t ON t.`dag_run_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- deadline: rows belong to dag_run.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`dagrun_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- hitl_detail: rows belong to task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`hitl_detail` AS t ON t.`ti_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- rendered_task_instance_fields: rows belong to task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-    STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- hitl_detail_history: rows belong to task_instance_history.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance_history AS w
-    STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- task_instance_history: rows belong to task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- task_instance_note: rows belong to task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`task_instance_note` AS t ON t.`ti_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- task_map: rows belong to task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-    STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- task_reschedule: rows belong to task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`task_reschedule` AS t ON t.`ti_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- xcom: rows belong to task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_k_task_instance AS w
-    STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-    STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- task_instance: rows belong to dag_run.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
-    STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- task_state_store: rows belong to dag_run.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`dag_run_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- dag_run: the members themselves go last.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_gone AS w
-    STRAIGHT_JOIN `airflow`.`dag_run` AS t ON t.`id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-    DROP TEMPORARY TABLE windrow_airflow_3.work_k_asset_partition_dag_run;
-END$$
-DELIMITER ;
-
--- dag_runs_batch: deletes what dag_runs_judge left in work_member, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_batch(
-    IN  p_run  bigint,
-    OUT o_rows longtext
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows dag_runs_judge has locked and left in work_member: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. dag_runs_step calls it, and rolls back for a dry run. [body 8351428d3abc]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d93577978ecc]'
 BEGIN
-    DECLARE v_members bigint;
-    DECLARE v_rows    bigint;
-    DECLARE v_any     boolean;
-    DECLARE v_message varchar(128);
-    SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
-    SELECT COUNT(m.id) INTO v_members FROM windrow_airflow_3.work_member AS m;
-    IF v_members > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
-        INSERT INTO windrow_airflow_3.unfinished (run_id, rule, links)
-        SELECT p_run, 'dag_runs', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
-        FROM windrow_airflow_3.work_link AS l
-        STRAIGHT_JOIN windrow_airflow_3.work_member AS m ON m.id = l.lower_id
-        WHERE NOT l.upwards;
-        INSERT INTO windrow_airflow_3.work_k_task_instance (id)
-        SELECT t.`id`
-        FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
+    IF p_lock THEN
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`id`, w.depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true, coalesce(i.`end_date`, i.`updated_at`),
+            COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`dag_id`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`dag_id`
+        WHERE w.depth = p_depth
+        ORDER BY w.id
+        FOR UPDATE SKIP LOCKED;
+        SET o_found = ROW_COUNT();
+    ELSE
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`id`, w.depth, w.upwards, (i.`state` IN ('success', 'failed')) IS TRUE, true, coalesce(i.`end_date`, i.`updated_at`),
+            COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`dag_id`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`dag_id`
+        WHERE w.depth = p_depth;
+        SET o_found = ROW_COUNT();
+    END IF;
+END$$
+DELIMITER ;
+
+-- dag_runs_against: the members that stay for a reason outside of their family.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean, IN p_lock boolean)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body 44ccd6ba2c7b]'
+BEGIN
+    -- While the newest are locked, nobody can delete them and leave the group without.
+    IF p_newest AND p_lock THEN
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND ((i.`logical_date`, i.`id`) < (
+              SELECT n.`logical_date`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`logical_date` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+              LIMIT 1
+              FOR SHARE SKIP LOCKED
+          )) IS NOT TRUE;
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND ((i.`partition_date`, i.`run_after`, i.`id`) < (
+              SELECT n.`partition_date`, n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`partition_date` IS NOT NULL
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+              FOR SHARE SKIP LOCKED
+          )) IS NOT TRUE;
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND i.`partition_date` IS NULL
+          AND ((i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+                AND n.`partition_date` IS NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+              FOR SHARE SKIP LOCKED
+          )) IS NOT TRUE;
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` = 'asset_triggered'
+          AND ((i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` = 'asset_triggered'
+              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+              FOR SHARE SKIP LOCKED
+          )) IS NOT TRUE;
+    ELSEIF p_newest THEN
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`logical_date` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND ((i.`logical_date`, i.`id`) < (
+              SELECT n.`logical_date`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`logical_date` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+              LIMIT 1
+          )) IS NOT TRUE;
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`partition_date` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND ((i.`partition_date`, i.`run_after`, i.`id`) < (
+              SELECT n.`partition_date`, n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`partition_date` IS NOT NULL
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )) IS NOT TRUE;
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_type` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` IN ('scheduled', 'backfill')
+          AND i.`partition_key` IS NOT NULL
+          AND i.`partition_date` IS NULL
+          AND ((i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+                AND n.`partition_date` IS NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )) IS NOT TRUE;
+        INSERT IGNORE INTO work_against (id, fault)
+        SELECT i.`id`, 4
+        FROM work_member AS m
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = m.id
+        WHERE i.`dag_id` IS NOT NULL AND i.`run_after` IS NOT NULL
+          AND i.`run_type` = 'asset_triggered'
+          AND ((i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` = 'asset_triggered'
+              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )) IS NOT TRUE;
+    END IF;
+END$$
+DELIMITER ;
+
+-- dag_runs_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_count(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 74e114f51bb9]'
+BEGIN
+    DECLARE v_rows bigint DEFAULT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_k_asset_partition_dag_run;
+    INSERT INTO work_k_task_instance (id) SELECT t.`id` AS id FROM work_gone AS w STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
         STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
-        INSERT INTO windrow_airflow_3.work_k_task_instance_history (id)
-        SELECT t.`task_instance_id`
-        FROM windrow_airflow_3.work_k_task_instance AS w
+    INSERT INTO work_k_task_instance_history (id) SELECT t.`task_instance_id` AS id FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-        SET o_rows = '';
-        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    CREATE TEMPORARY TABLE work_k_asset_partition_dag_run (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`id` AS id FROM work_gone AS w
+        STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
+    SET o_rows = '[';
+    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_k_asset_partition_dag_run AS w
+        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`asset_partition_dag_run_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `airflow`.`dag_run_note` AS t ON t.`dag_run_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `airflow`.`dagrun_asset_event` AS t ON t.`dag_run_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`dagrun_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`hitl_detail` AS t ON t.`ti_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance_history AS w
+        STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_instance_note` AS t ON t.`ti_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_reschedule` AS t ON t.`ti_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`dag_run_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`dag_run` AS t ON t.`id` = w.id;
+    DROP TEMPORARY TABLE work_k_asset_partition_dag_run;
+END$$
+DELIMITER ;
 
-        -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS p ON p.`created_dag_run_id` = w.id
-            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`asset_partition_dag_run_id` = p.`id`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS p ON p.`created_dag_run_id` = w.id
+-- dag_runs_delete: deletes the families of work_member, children before parents, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
+BEGIN
+    DECLARE v_rows    bigint DEFAULT 0;
+    DECLARE v_any     boolean;
+    DECLARE v_message varchar(128);
+    SET o_rows = '[';
+    INSERT INTO work_k_task_instance (id) SELECT t.`id` FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
+    INSERT INTO work_k_task_instance_history (id) SELECT t.`task_instance_id` FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
+    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS p ON p.`created_dag_run_id` = w.id
+        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`asset_partition_dag_run_id` = p.`id`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS p ON p.`created_dag_run_id` = w.id
             STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`asset_partition_dag_run_id` = p.`id`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, v_rows);
-
-        -- asset_partition_dag_run: rows belong to dag_run.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- dag_run_note: rows belong to dag_run.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`dag_run_note` AS t ON t.`dag_run_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`dag_run_note` AS t ON t.`dag_run_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- dagrun_asset_event: rows belong to dag_run.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`dagrun_asset_event` AS t ON t.`dag_run_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`dagrun_asset_event` AS t ON t.`dag_run_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- deadline: rows belong to dag_run.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`dagrun_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`dagrun_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- hitl_detail: rows belong to task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`hitl_detail` AS t ON t.`ti_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`hitl_detail` AS t ON t.`ti_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- rendered_task_instance_fields: rows belong to task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- asset_partition_dag_run: rows belong to dag_run.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- dag_run_note: rows belong to dag_run.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run_note` AS t ON t.`dag_run_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run_note` AS t ON t.`dag_run_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- dagrun_asset_event: rows belong to dag_run.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`dagrun_asset_event` AS t ON t.`dag_run_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`dagrun_asset_event` AS t ON t.`dag_run_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- deadline: rows belong to dag_run.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`dagrun_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`dagrun_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- hitl_detail: rows belong to task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`hitl_detail` AS t ON t.`ti_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`hitl_detail` AS t ON t.`ti_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- rendered_task_instance_fields: rows belong to task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
             STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- hitl_detail_history: rows belong to task_instance_history.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance_history AS w
-            STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance_history AS w
-            STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- task_instance_history: rows belong to task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- hitl_detail_history: rows belong to task_instance_history.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance_history AS w
+        STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance_history AS w STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- task_instance_history: rows belong to task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
             STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- task_instance_note: rows belong to task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance_note` AS t ON t.`ti_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance_note` AS t ON t.`ti_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- task_map: rows belong to task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- task_instance_note: rows belong to task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w
+        STRAIGHT_JOIN `airflow`.`task_instance_note` AS t ON t.`ti_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance_note` AS t ON t.`ti_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- task_map: rows belong to task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
             STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- task_reschedule: rows belong to task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_reschedule` AS t ON t.`ti_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_reschedule` AS t ON t.`ti_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- xcom: rows belong to task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_k_task_instance AS w
-            STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- task_reschedule: rows belong to task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_reschedule` AS t ON t.`ti_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_reschedule` AS t ON t.`ti_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- xcom: rows belong to task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
             STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- task_instance: rows belong to dag_run.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- task_instance: rows belong to dag_run.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
+        STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
             STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- task_state_store: rows belong to dag_run.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`dag_run_id` = w.id
-        ) INTO v_any;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- task_state_store: rows belong to dag_run.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`dag_run_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`dag_run_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+-- backfill_dag_run: rows outlive those of dag_run that dag_run_id names.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id) INTO v_any;
+    IF v_any THEN
+        UPDATE work_member AS w STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id SET t.`dag_run_id` = NULL;
+        SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id) INTO v_any;
         IF v_any THEN
-            DELETE t
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`dag_run_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- backfill_dag_run: rows outlive those of dag_run that dag_run_id names.
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            UPDATE windrow_airflow_3.work_member AS w
-            STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id
-            SET t.`dag_run_id` = NULL;
-            SELECT EXISTS (
-                SELECT 1
-                FROM windrow_airflow_3.work_member AS w
-                STRAIGHT_JOIN `airflow`.`backfill_dag_run` AS t ON t.`dag_run_id` = w.id
-            ) INTO v_any;
-            IF v_any THEN
-                SET v_message = LEFT(CONCAT('a trigger keeps what rows of ', 'backfill_dag_run', ' name; they could not be updated'), 128);
-                SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-            END IF;
-        END IF;
-
-        -- dag_run: the members themselves go last.
-        DELETE t
-        FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`dag_run` AS t ON t.`id` = w.id;
-        SET v_rows = ROW_COUNT();
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-        SET o_rows = CONCAT('[', o_rows, ']');
-        IF v_rows <> v_members THEN
-            SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'dag_run'), 128);
+            SET v_message = LEFT(CONCAT('a trigger keeps what rows of ', 'backfill_dag_run', ' name; they could not be updated'), 128);
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
         END IF;
     END IF;
+    -- dag_run: the members themselves go last.
+    DELETE t FROM work_member AS w STRAIGHT_JOIN `airflow`.`dag_run` AS t ON t.`id` = w.id;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 DELIMITER ;
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_undated;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_date or updated_at, so that no retention can ever be reached. Reads only. [body 216ff7ccad87]'
+COMMENT 'Writes to work_skip the roots that are final but have no end_date or updated_at. Reads only. [body 93579ab9f843]'
 BEGIN
-    CALL windrow_airflow_3.dag_runs_work();
-    CALL windrow_airflow_3.dag_runs_scope(p_as_of, NULL, p_scope);
-    INSERT INTO windrow_airflow_3.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
-    FROM windrow_airflow_3.work_scope AS s
+    FROM work_scope AS s
     STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
     WHERE coalesce(i.`end_date`, i.`updated_at`) IS NULL
       AND i.`state` IN ('success', 'failed')
@@ -970,62 +558,99 @@ BEGIN
 END$$
 DELIMITER ;
 
--- dag_runs_named: the root that a purge names.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_named(IN p_key varchar(255), OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'Writes the root with this key to work_root, and whether there is one. [body 6f34c875a8a9]'
-BEGIN
-    -- The work tables have the type and the collation of the key.
-    REPLACE INTO windrow_airflow_3.work_cursor (only_row, id)
-    VALUES (1, p_key);
-    INSERT INTO windrow_airflow_3.work_root (id, ended)
-    SELECT i.`id`, coalesce(i.`end_date`, i.`updated_at`)
-    FROM windrow_airflow_3.work_cursor AS c
-    STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = c.id
-    WHERE c.only_row = 1;
-    SET o_found = ROW_COUNT() > 0;
-END$$
-DELIMITER ;
-
--- dag_runs_mend: what killed runs left is finished where nobody is left of the members that were linked.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_mend;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_mend()
-SQL SECURITY DEFINER
-COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body 9ce3b98eaae0]'
-BEGIN
-    DELETE u
-    FROM windrow_airflow_3.work_mend AS d
-    STRAIGHT_JOIN windrow_airflow_3.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'dag_runs'
-    LEFT JOIN (
-        SELECT DISTINCT k.run_id
-        FROM windrow_airflow_3.work_torn AS k
-        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = k.lower_id
-    ) AS s ON s.run_id = d.run_id
-    WHERE s.run_id IS NULL;
-END$$
-DELIMITER ;
-
 -- dag_runs_unlisted: final roots that would be old enough, of scopes that nobody lists.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_unlisted;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_as_of datetime(6), IN p_retention bigint, OUT o_count bigint)
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_before datetime(6), OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots are old enough, by the default retention, and of a scope without a policy. Reads only. [body 8c327a02477c]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body e7624e02cf6a]'
 BEGIN
-    DECLARE v_default datetime(6);
-    SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, 7776000), 604800) + 86400) SECOND, '+00:00', '+00:00');
-    CALL windrow_airflow_3.dag_runs_work();
-    CALL windrow_airflow_3.dag_runs_scope(p_as_of, NULL, NULL);
     SELECT COUNT(*)
     INTO o_count
     FROM `airflow`.`dag_run` AS i
-    LEFT JOIN windrow_airflow_3.work_scope AS s ON s.scope = i.`dag_id`
-    WHERE coalesce(i.`end_date`, i.`updated_at`) < v_default
+    LEFT JOIN work_scope AS s ON s.scope = i.`dag_id`
+    WHERE coalesce(i.`end_date`, i.`updated_at`) < p_before
       AND i.`state` IN ('success', 'failed')
       -- The newest 1 of each dag_id, run_type stay.
+      AND (
+          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
+          OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
+          OR (i.`logical_date`, i.`id`) < (
+              SELECT n.`logical_date`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`logical_date` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
+              LIMIT 1
+          )
+      )
+      -- The newest 1 of each dag_id, run_type stay.
+      AND (
+          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
+          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
+          OR (i.`partition_date`, i.`run_after`, i.`id`) < (
+              SELECT n.`partition_date`, n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`partition_date` IS NOT NULL
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )
+      )
+      -- The newest 1 of each dag_id, run_type stay.
+      AND (
+          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
+          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+          OR (i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` IN ('scheduled', 'backfill')
+                AND n.`partition_key` IS NOT NULL
+                AND n.`partition_date` IS NULL
+              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )
+      )
+      -- The newest 1 of each dag_id stay.
+      AND (
+          i.`dag_id` IS NULL OR i.`run_after` IS NULL
+          OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
+          OR (i.`run_after`, i.`id`) < (
+              SELECT n.`run_after`, n.`id`
+              FROM `airflow`.`dag_run` AS n
+              WHERE n.`dag_id` = i.`dag_id`
+                AND n.`run_after` IS NOT NULL
+                AND n.`run_type` = 'asset_triggered'
+              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
+              LIMIT 1
+          )
+      )
+      AND s.position IS NULL;
+END$$
+DELIMITER ;
+
+-- dag_runs_due: how much is due, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint, OUT o_families bigint)
+SQL SECURITY DEFINER
+COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body c69404921f01]'
+BEGIN
+    SELECT COUNT(*)
+    INTO o_families
+    FROM (
+        SELECT 1
+        FROM work_scope AS s
+        STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
+        WHERE coalesce(i.`end_date`, i.`updated_at`) < s.cutoff
+          AND i.`state` IN ('success', 'failed')
+          -- The newest 1 of each dag_id, run_type stay.
           AND (
               i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
@@ -1085,7 +710,8 @@ BEGIN
                   LIMIT 1
               )
           )
-      AND s.position IS NULL;
+        LIMIT p_limit
+    ) AS n;
 END$$
 DELIMITER ;
 
@@ -1124,227 +750,7 @@ BEGIN
     DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
 END$$
 DELIMITER ;
-
--- dag_runs_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body e5816397ccee]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'dag_runs' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
-            FROM (
-                SELECT (
-                    SELECT coalesce(i.`end_date`, i.`updated_at`)
-                    FROM `airflow`.`dag_run` AS i
-                    WHERE i.`dag_id` = p.scope
-                      AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-                      AND i.`state` IN ('success', 'failed')
-                      -- The newest 1 of each dag_id, run_type stay.
-                      AND (
-                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
-                          OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
-                          OR (i.`logical_date`, i.`id`) < (
-                              SELECT n.`logical_date`, n.`id`
-                              FROM `airflow`.`dag_run` AS n
-                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                                AND n.`logical_date` IS NOT NULL
-                                AND n.`run_type` IN ('scheduled', 'backfill')
-                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
-                              LIMIT 1
-                          )
-                      )
-                      -- The newest 1 of each dag_id, run_type stay.
-                      AND (
-                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
-                          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
-                          OR (i.`partition_date`, i.`run_after`, i.`id`) < (
-                              SELECT n.`partition_date`, n.`run_after`, n.`id`
-                              FROM `airflow`.`dag_run` AS n
-                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                                AND n.`partition_date` IS NOT NULL
-                                AND n.`run_after` IS NOT NULL
-                                AND n.`run_type` IN ('scheduled', 'backfill')
-                                AND n.`partition_key` IS NOT NULL
-                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
-                              LIMIT 1
-                          )
-                      )
-                      -- The newest 1 of each dag_id, run_type stay.
-                      AND (
-                          i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
-                          OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
-                          OR (i.`run_after`, i.`id`) < (
-                              SELECT n.`run_after`, n.`id`
-                              FROM `airflow`.`dag_run` AS n
-                              WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                                AND n.`run_after` IS NOT NULL
-                                AND n.`run_type` IN ('scheduled', 'backfill')
-                                AND n.`partition_key` IS NOT NULL
-                                AND n.`partition_date` IS NULL
-                              ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
-                              LIMIT 1
-                          )
-                      )
-                      -- The newest 1 of each dag_id stay.
-                      AND (
-                          i.`dag_id` IS NULL OR i.`run_after` IS NULL
-                          OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
-                          OR (i.`run_after`, i.`id`) < (
-                              SELECT n.`run_after`, n.`id`
-                              FROM `airflow`.`dag_run` AS n
-                              WHERE n.`dag_id` = i.`dag_id`
-                                AND n.`run_after` IS NOT NULL
-                                AND n.`run_type` = 'asset_triggered'
-                              ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-                              LIMIT 1
-                          )
-                      )
-                    ORDER BY coalesce(i.`end_date`, i.`updated_at`)
-                    LIMIT 1
-                ) AS ended
-                FROM windrow_airflow_3.policy AS p
-                WHERE p.rule = 'dag_runs'
-                  AND p.enabled
-            ) AS o
-        ), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended
-            FROM windrow_airflow_3.policy AS p
-            STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = p.scope
-            WHERE p.rule = 'dag_runs'
-              AND p.enabled
-              AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-              AND i.`state` IN ('success', 'failed')
-              -- The newest 1 of each dag_id, run_type stay.
-              AND (
-                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`logical_date` IS NULL
-                  OR (i.`run_type` IN ('scheduled', 'backfill')) IS NOT TRUE
-                  OR (i.`logical_date`, i.`id`) < (
-                      SELECT n.`logical_date`, n.`id`
-                      FROM `airflow`.`dag_run` AS n
-                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                        AND n.`logical_date` IS NOT NULL
-                        AND n.`run_type` IN ('scheduled', 'backfill')
-                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`logical_date` DESC, n.`id` DESC
-                      LIMIT 1
-                  )
-              )
-              -- The newest 1 of each dag_id, run_type stay.
-              AND (
-                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
-                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
-                  OR (i.`partition_date`, i.`run_after`, i.`id`) < (
-                      SELECT n.`partition_date`, n.`run_after`, n.`id`
-                      FROM `airflow`.`dag_run` AS n
-                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                        AND n.`partition_date` IS NOT NULL
-                        AND n.`run_after` IS NOT NULL
-                        AND n.`run_type` IN ('scheduled', 'backfill')
-                        AND n.`partition_key` IS NOT NULL
-                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`partition_date` DESC, n.`run_after` DESC, n.`id` DESC
-                      LIMIT 1
-                  )
-              )
-              -- The newest 1 of each dag_id, run_type stay.
-              AND (
-                  i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
-                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
-                  OR (i.`run_after`, i.`id`) < (
-                      SELECT n.`run_after`, n.`id`
-                      FROM `airflow`.`dag_run` AS n
-                      WHERE n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`
-                        AND n.`run_after` IS NOT NULL
-                        AND n.`run_type` IN ('scheduled', 'backfill')
-                        AND n.`partition_key` IS NOT NULL
-                        AND n.`partition_date` IS NULL
-                      ORDER BY n.`dag_id` DESC, n.`run_type` DESC, n.`run_after` DESC, n.`id` DESC
-                      LIMIT 1
-                  )
-              )
-              -- The newest 1 of each dag_id stay.
-              AND (
-                  i.`dag_id` IS NULL OR i.`run_after` IS NULL
-                  OR (i.`run_type` = 'asset_triggered') IS NOT TRUE
-                  OR (i.`run_after`, i.`id`) < (
-                      SELECT n.`run_after`, n.`id`
-                      FROM `airflow`.`dag_run` AS n
-                      WHERE n.`dag_id` = i.`dag_id`
-                        AND n.`run_after` IS NOT NULL
-                        AND n.`run_type` = 'asset_triggered'
-                      ORDER BY n.`dag_id` DESC, n.`run_after` DESC, n.`id` DESC
-                      LIMIT 1
-                  )
-              )
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- dag_runs_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 788ecd0cd91f]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_airflow_3.dag_runs_open();
-    CALL windrow_airflow_3.dag_runs_work();
-    CALL windrow_airflow_3.dag_runs_scope(p_now, NULL, NULL);
-    CALL windrow_airflow_3.dag_runs_next(p_limit);
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
-        FROM (
-            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM windrow_airflow_3.work_root AS r
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-    SELECT MIN(s.cutoff) INTO v_least FROM windrow_airflow_3.work_scope AS s WHERE s.cutoff > '1970-01-01 00:00:01';
-    IF v_least IS NULL THEN
-        SET o_soon = 0;
-    ELSE
-        UPDATE windrow_airflow_3.work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL windrow_airflow_3.dag_runs_work();
-        CALL windrow_airflow_3.dag_runs_scope(p_now, NULL, NULL);
-        CALL windrow_airflow_3.dag_runs_next(p_limit);
-        SELECT COUNT(*) INTO o_soon FROM windrow_airflow_3.work_root AS r;
-        CALL windrow_airflow_3.dag_runs_work();
-        CALL windrow_airflow_3.dag_runs_scope(p_then, NULL, NULL);
-        CALL windrow_airflow_3.dag_runs_next(p_limit);
-        SELECT COUNT(*) INTO v_later FROM windrow_airflow_3.work_root AS r;
-        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
-    END IF;
-    CALL windrow_airflow_3.dag_runs_close();
-END$$
-DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_dag_runs.sql', '[
-    "dag_runs_batch", "dag_runs_close", "dag_runs_due", "dag_runs_judge", "dag_runs_mend", "dag_runs_named",
-    "dag_runs_next", "dag_runs_open", "dag_runs_outlook", "dag_runs_row", "dag_runs_rows", "dag_runs_scope",
-    "dag_runs_undated", "dag_runs_unlisted", "dag_runs_work"
+    "dag_runs_against", "dag_runs_count", "dag_runs_delete", "dag_runs_due", "dag_runs_keys", "dag_runs_members",
+    "dag_runs_next", "dag_runs_row", "dag_runs_types", "dag_runs_undated", "dag_runs_unlisted"
 ]');

@@ -17,12 +17,12 @@ CALL windrow_camunda7_cases.register_rule(1, '{
     "ACT_HI_CASEINST"
   ],
   "time_name": "CLOSE_TIME_", "zone": "UTC", "scope_name": "CASE_DEF_ID_", "scope_type": "text", "retention": null,
-  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
+  "minimum": 86400, "safety_lag": 3600, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 100000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)",
-  "batch_setting": "batch_families"
+  "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)", "clock": "+00:00",
+  "source": true, "keyed": true, "batch_setting": "batch_families"
 }');

@@ -8,112 +8,50 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
--- batches_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of ACT_HI_BATCH.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_open;
+-- batches_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_BATCH.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_open()
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body c6981a0af598]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_BATCH. [body 50aa4e8d470c]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_type;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_type ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`TYPE_` AS scope FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
-    CALL windrow_camunda7_end_time.end_time_open('batches');
 END$$
 DELIMITER ;
 
--- batches_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_work;
+-- batches_keys: the work tables for the keys of tables between the members and others.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_keys;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_work()
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_keys(IN p_make boolean)
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_BATCH.ID_. [body a66aa5af9c59]'
+COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body d9f117499990]'
 BEGIN
-    CALL windrow_camunda7_end_time.end_time_work();
-    -- The scopes whose files are not recorded.
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_silent;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_silent (
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT k.scope FROM windrow_camunda7_end_time.work_type AS k LIMIT 0;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_job_log;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_job_log (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_job_log;
+    IF p_make THEN
+        CREATE TEMPORARY TABLE work_k_act_hi_job_log (PRIMARY KEY (id)) ENGINE = InnoDB AS
+            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
+    END IF;
 END$$
 DELIMITER ;
 
--- batches_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_close;
+-- batches_source: how long scopes without a policy are kept.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_source;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_close()
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint, IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body b2a37d8e2120]'
+COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body 3a602590bbcf]'
 BEGIN
-    CALL windrow_camunda7_end_time.end_time_close();
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_due, windrow_camunda7_end_time.work_lowest, windrow_camunda7_end_time.work_k_act_hi_job_log;
-END$$
-DELIMITER ;
-
--- batches_scope: whom the rule may clean, and up to which end time (exclusive).
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_scope;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_scope(
-    IN p_as_of     datetime(6),
-    IN p_retention bigint,
-    IN p_scope     varchar(255)
-)
-SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body be788c26da58]'
-BEGIN
-    INSERT INTO windrow_camunda7_end_time.work_scope (scope, cutoff)
-    SELECT
-        p.scope,
-        IF(p.enabled, CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, p.retention_seconds), 86400) + 3600) SECOND, '+00:00', '+00:00'), '1000-01-01 00:00:00')
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'batches'
-      AND (p_scope IS NULL OR p.scope = p_scope)
-    ORDER BY p.scope;
     -- Without a policy, the spec says it by value.
-    INSERT INTO windrow_camunda7_end_time.work_scope (scope, cutoff)
-    SELECT
-        d.scope,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, d.seconds), 86400) + 3600) SECOND, '+00:00', '+00:00')
+    INSERT INTO work_scope (scope, seconds)
+    SELECT d.scope, COALESCE(p_retention, d.seconds)
     FROM (
         SELECT 'instance-deletion' AS scope, 2592000 AS seconds
         UNION ALL SELECT 'set-job-retries', 604800
     ) AS d
     WHERE (p_scope IS NULL OR CAST(d.scope AS CHAR) = p_scope)
-      AND NOT EXISTS (
-          SELECT 1 FROM windrow_camunda7_end_time.policy AS p
-          WHERE p.rule = 'batches'
-            AND p.scope = CAST(d.scope AS CHAR)
-      )
+      AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'batches' AND p.scope = CAST(d.scope AS CHAR))
     ORDER BY d.scope;
-    INSERT INTO windrow_camunda7_end_time.work_scope (scope, cutoff)
-    SELECT
-        p_scope,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, 7776000), 86400) + 3600) SECOND, '+00:00', '+00:00')
-    FROM windrow_camunda7_end_time.control AS c
-    WHERE p_scope IS NULL
-       OR NOT EXISTS (
-           SELECT 1 FROM windrow_camunda7_end_time.policy AS p
-           WHERE p.rule = 'batches'
-             AND p.scope = p_scope
-       )
-      AND NOT EXISTS (
-           SELECT 1 FROM (
-        SELECT 'instance-deletion' AS scope, 2592000 AS seconds
-        UNION ALL SELECT 'set-job-retries', 604800
-    ) AS d
-           WHERE CAST(d.scope AS CHAR) = p_scope
-       );
-    INSERT INTO windrow_camunda7_end_time.work_silent (scope)
-    SELECT p.scope
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'batches'
-      AND NOT p.artifacts;
 END$$
 DELIMITER ;
 
@@ -122,17 +60,17 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; batches_judge decides. [body a82135af2a2b]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body ca9cf9eec881]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM windrow_camunda7_end_time.work_scope AS s;
-    INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
+    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    INSERT INTO work_root (id, ended)
     SELECT i.`ID_`, i.`END_TIME_`
-    FROM windrow_camunda7_end_time.work_cursor AS c
+    FROM work_cursor AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i
-    LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`TYPE_`
-    LEFT JOIN windrow_camunda7_end_time.work_gone AS g ON g.id = i.`ID_`
+    LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
+    LEFT JOIN work_gone AS g ON g.id = i.`ID_`
     WHERE c.only_row = 1
       AND i.`END_TIME_` < v_newest
       AND i.`END_TIME_` < COALESCE(s.cutoff, v_default)
@@ -145,529 +83,252 @@ BEGIN
 END$$
 DELIMITER ;
 
--- batches_judge: expands the roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of ACT_HI_BATCH. Links to ids without a row are not followed.
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_judge;
+-- batches_members: the rows of one depth of work_seen.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_members;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body bece67e220f5]'
-BEGIN
-    DECLARE v_depth   integer DEFAULT 0;
-    DECLARE v_count   bigint;
-    DECLARE v_found   bigint;
-    DECLARE v_doubts  bigint DEFAULT 0;
-    DECLARE v_default datetime(6);
-    DECLARE v_first   datetime(6);
-    DECLARE v_last    datetime(6);
-    SELECT s.cutoff INTO v_default FROM windrow_camunda7_end_time.work_scope AS s WHERE s.scope IS NULL;
-
-    -- What is gone already is met, but not looked at.
-    INSERT INTO windrow_camunda7_end_time.work_seen (id, depth)
-    SELECT g.id, -1 FROM windrow_camunda7_end_time.work_gone AS g;
-    INSERT INTO windrow_camunda7_end_time.work_seen (id, depth)
-    SELECT r.id, 0 FROM windrow_camunda7_end_time.work_root AS r;
-    SET v_count = ROW_COUNT();
-    expansion: WHILE v_count > 0 DO
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it.
-        IF p_lock THEN
-            INSERT INTO windrow_camunda7_end_time.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, i.`END_TIME_`,
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`TYPE_`
-            FROM windrow_camunda7_end_time.work_seen AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = w.id
-            LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`TYPE_`
-            WHERE w.depth = v_depth
-            ORDER BY w.id
-            FOR UPDATE SKIP LOCKED;
-            SET v_found = ROW_COUNT();
-            IF v_found < v_count THEN
-                INSERT INTO windrow_camunda7_end_time.work_locked (id)
-                SELECT w.id
-                FROM windrow_camunda7_end_time.work_seen AS w
-                STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = w.id
-                LEFT JOIN windrow_camunda7_end_time.work_member AS m ON m.id = w.id
-                WHERE w.depth = v_depth
-                  AND m.id IS NULL;
-                SET v_doubts = v_doubts + ROW_COUNT();
-            END IF;
-        ELSE
-            INSERT INTO windrow_camunda7_end_time.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, i.`END_TIME_`,
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`TYPE_`
-            FROM windrow_camunda7_end_time.work_seen AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = w.id
-            LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`TYPE_`
-            WHERE w.depth = v_depth;
-            SET v_found = ROW_COUNT();
-        END IF;
-        IF v_found = 0 THEN
-            LEAVE expansion;
-        END IF;
-        LEAVE expansion;
-    END WHILE;
-
-    -- What speaks against anybody?
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_held (id)
-    SELECT h.`key`
-    FROM windrow_camunda7_end_time.hold AS h
-    WHERE h.rule = 'batches'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    IF ROW_COUNT() > 0 THEN
-        SELECT v_doubts + COUNT(*) INTO v_doubts
-        FROM windrow_camunda7_end_time.work_held AS h
-        STRAIGHT_JOIN windrow_camunda7_end_time.work_seen AS w ON w.id = h.id;
-    END IF;
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`SEED_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t3 ON t3.`ERROR_DETAILS_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`MONITOR_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t3 ON t3.`ERROR_DETAILS_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`BATCH_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t3 ON t3.`ERROR_DETAILS_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`SEED_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t3 ON t3.`EXCEPTION_STACK_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`MONITOR_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t3 ON t3.`EXCEPTION_STACK_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`BATCH_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t3 ON t3.`EXCEPTION_STACK_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`SEED_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t3 ON t3.`BYTEARRAY_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`MONITOR_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t3 ON t3.`BYTEARRAY_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`BATCH_JOB_DEF_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t3 ON t3.`BYTEARRAY_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    SELECT
-        v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL OR (m.upwards AND NOT m.root) OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
-        COUNT(CASE WHEN m.root THEN 1 END),
-        MIN(m.cutoff),
-        MAX(m.cutoff)
-    INTO v_doubts, o_families, v_first, v_last
-    FROM windrow_camunda7_end_time.work_member AS m;
-    IF v_doubts > 0 THEN
-        CALL windrow_camunda7_end_time.end_time_doubt(true, p_purge);
-        SELECT COUNT(*) INTO o_families FROM windrow_camunda7_end_time.work_member AS m WHERE m.root;
-    END IF;
-END$$
-DELIMITER ;
-
--- batches_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. Reads only. [body d8ac706a1a07]'
-BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL windrow_camunda7_end_time.batches_work();
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_k_act_hi_job_log (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_k_act_hi_job_log (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_k_act_hi_job_log (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
-    -- The same keys once more, for statements that need them twice.
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_gone_2;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_gone_2 (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT w.id FROM windrow_camunda7_end_time.work_gone AS w;
-    -- The same keys once more, for statements that need them twice.
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_gone_3;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_gone_3 (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT w.id FROM windrow_camunda7_end_time.work_gone AS w;
-    SET o_rows = '';
-
-    -- ACT_HI_INCIDENT: rows belong to ACT_HI_BATCH.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_gone_2 AS o1 ON o1.id = p1.`ID_`
-    WHERE o1.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_gone_2 AS o1 ON o1.id = p1.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_gone_3 AS o2 ON o2.id = p2.`ID_`
-    WHERE o1.id IS NULL
-      AND o2.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_job_log AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_JOB_LOG: rows belong to ACT_HI_BATCH.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_gone_2 AS o1 ON o1.id = p1.`ID_`
-    WHERE o1.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_gone_2 AS o1 ON o1.id = p1.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_gone_3 AS o2 ON o2.id = p2.`ID_`
-    WHERE o1.id IS NULL
-      AND o2.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_BATCH: the members themselves go last.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_gone_2;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_gone_3;
-END$$
-DELIMITER ;
-
--- batches_batch: deletes what batches_judge left in work_member, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_batch(
-    IN  p_run  bigint,
-    OUT o_rows longtext
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_members(
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows batches_judge has locked and left in work_member: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. batches_step calls it, and rolls back for a dry run. [body c061d26ba34e]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body e9d91fddbd17]'
 BEGIN
-    DECLARE v_members bigint;
-    DECLARE v_rows    bigint;
-    DECLARE v_any     boolean;
-    DECLARE v_message varchar(128);
-    SET o_rows = '[0, 0, 0, 0]';
-    SELECT COUNT(m.id) INTO v_members FROM windrow_camunda7_end_time.work_member AS m;
-    IF v_members > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
-        INSERT INTO windrow_camunda7_end_time.unfinished (run_id, rule, links)
-        SELECT p_run, 'batches', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
-        FROM windrow_camunda7_end_time.work_link AS l
-        STRAIGHT_JOIN windrow_camunda7_end_time.work_member AS m ON m.id = l.lower_id
-        WHERE NOT l.upwards;
-        INSERT IGNORE INTO windrow_camunda7_end_time.work_k_act_hi_job_log (id)
-        SELECT t.`ID_`
-        FROM windrow_camunda7_end_time.work_member AS w
+    IF p_lock THEN
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`ID_`, w.depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, i.`END_TIME_`,
+            COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`TYPE_`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
+        WHERE w.depth = p_depth
+        ORDER BY w.id
+        FOR UPDATE SKIP LOCKED;
+        SET o_found = ROW_COUNT();
+    ELSE
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`ID_`, w.depth, w.upwards, (i.`END_TIME_` IS NOT NULL) IS TRUE, true, i.`END_TIME_`,
+            COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`TYPE_`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
+        WHERE w.depth = p_depth;
+        SET o_found = ROW_COUNT();
+    END IF;
+END$$
+DELIMITER ;
+
+-- batches_against: the members that stay for a reason outside of their family.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_against;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_against(IN p_newest boolean, IN p_lock boolean)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_against with the members that a row of another table keeps. [body ece3b8bd2dcd]'
+BEGIN
+    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
+    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
+    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`SEED_JOB_DEF_ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t3 WHERE t3.`ERROR_DETAILS_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t3 WHERE t3.`EXCEPTION_STACK_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t3 WHERE t3.`BYTEARRAY_ID_` = t2.`ID_`);
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`MONITOR_JOB_DEF_ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t3 WHERE t3.`ERROR_DETAILS_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t3 WHERE t3.`EXCEPTION_STACK_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t3 WHERE t3.`BYTEARRAY_ID_` = t2.`ID_`);
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t0 ON t0.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t1 ON t1.`JOB_DEF_ID_` = t0.`BATCH_JOB_DEF_ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`JOB_EXCEPTION_STACK_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t3 WHERE t3.`ERROR_DETAILS_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t3 WHERE t3.`EXCEPTION_STACK_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t3 WHERE t3.`BYTEARRAY_ID_` = t2.`ID_`);
+END$$
+DELIMITER ;
+
+-- batches_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_count(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 42fcf4daaff8]'
+BEGIN
+    DECLARE v_rows bigint DEFAULT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_gone_2, work_gone_3;
+    INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` AS id FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-        INSERT IGNORE INTO windrow_camunda7_end_time.work_k_act_hi_job_log (id)
-        SELECT t.`ID_`
-        FROM windrow_camunda7_end_time.work_member AS w
+    INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` AS id FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
-        INSERT IGNORE INTO windrow_camunda7_end_time.work_k_act_hi_job_log (id)
-        SELECT t.`ID_`
-        FROM windrow_camunda7_end_time.work_member AS w
+    INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` AS id FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
-        SET o_rows = '';
-        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
-
-        -- ACT_HI_INCIDENT: rows belong to ACT_HI_BATCH.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, v_rows);
-
-        -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_k_act_hi_job_log AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_k_act_hi_job_log AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_JOB_LOG: rows belong to ACT_HI_BATCH.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_BATCH: the members themselves go last.
-        DELETE t
-        FROM windrow_camunda7_end_time.work_member AS w
+    -- The same keys once more, for statements that need them twice.
+    CREATE TEMPORARY TABLE work_gone_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT w.id FROM work_gone AS w;
+    -- The same keys once more, for statements that need them twice.
+    CREATE TEMPORARY TABLE work_gone_3 (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT w.id FROM work_gone AS w;
+    SET o_rows = '[';
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
+        WHERE o1.id IS NULL;
+    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
+        LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
+        WHERE o1.id IS NULL;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
+        LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL;
+    SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id;
-        SET v_rows = ROW_COUNT();
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-        SET o_rows = CONCAT('[', o_rows, ']');
-        IF v_rows <> v_members THEN
-            SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'ACT_HI_BATCH'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
+    DROP TEMPORARY TABLE work_gone_2, work_gone_3;
+END$$
+DELIMITER ;
+
+-- batches_delete: deletes the families of work_member, children before parents, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_delete;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_delete(IN p_run bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. [body 75ac9c179a00]'
+BEGIN
+    DECLARE v_rows    bigint DEFAULT 0;
+    DECLARE v_any     boolean;
+    SET o_rows = '[';
+    INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` FROM work_member AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
+    INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` FROM work_member AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
+    INSERT IGNORE INTO work_k_act_hi_job_log (id) SELECT t.`ID_` FROM work_member AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
+    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
+    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- ACT_HI_INCIDENT: rows belong to ACT_HI_BATCH.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
+    SELECT EXISTS (SELECT 1 FROM work_k_act_hi_job_log AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_act_hi_job_log AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_JOB_LOG: rows belong to ACT_HI_BATCH.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_BATCH: the members themselves go last.
+    DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 DELIMITER ;
 
 -- batches_undated: roots that are final but carry no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_undated;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_, so that no retention can ever be reached. Reads only. [body 01187e072865]'
+COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body a5adaf246cc2]'
 BEGIN
-    CALL windrow_camunda7_end_time.batches_work();
-    CALL windrow_camunda7_end_time.batches_scope(p_as_of, NULL, p_scope);
-    INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
     FROM `camunda7`.`ACT_HI_BATCH` AS i
     WHERE i.`END_TIME_` IS NULL
       AND i.`END_TIME_` IS NOT NULL
-      AND (p_scope IS NULL OR i.`TYPE_` IN (SELECT s.scope FROM windrow_camunda7_end_time.work_scope AS s WHERE s.scope IS NOT NULL))
+      AND (p_scope IS NULL OR i.`TYPE_` IN (SELECT s.scope FROM work_scope AS s WHERE s.scope IS NOT NULL))
     ORDER BY i.`ID_`;
 END$$
 DELIMITER ;
 
--- batches_named: the root that a purge names.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_named;
+-- batches_due: how much is due, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_named(IN p_key varchar(255), OUT o_found boolean)
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes the root with this key to work_root, and whether there is one. [body db3ec3c8e004]'
+COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 5658b315ab75]'
 BEGIN
-    -- The work tables have the type and the collation of the key.
-    REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
-    VALUES (1, p_key);
-    INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
-    SELECT i.`ID_`, i.`END_TIME_`
-    FROM windrow_camunda7_end_time.work_cursor AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = c.id
-    WHERE c.only_row = 1;
-    SET o_found = ROW_COUNT() > 0;
-END$$
-DELIMITER ;
-
--- batches_mend: what killed runs left is finished where nobody is left of the members that were linked.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_mend;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_mend()
-SQL SECURITY DEFINER
-COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body 31e2520d9213]'
-BEGIN
-    DELETE u
-    FROM windrow_camunda7_end_time.work_mend AS d
-    STRAIGHT_JOIN windrow_camunda7_end_time.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'batches'
-    LEFT JOIN (
-        SELECT DISTINCT k.run_id
-        FROM windrow_camunda7_end_time.work_torn AS k
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = k.lower_id
-    ) AS s ON s.run_id = d.run_id
-    WHERE s.run_id IS NULL;
+    DECLARE v_newest  datetime(6);
+    DECLARE v_default datetime(6);
+    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT COUNT(*)
+    INTO o_families
+    FROM (
+        SELECT 1
+        FROM `camunda7`.`ACT_HI_BATCH` AS i
+        LEFT JOIN work_scope AS s ON s.scope = i.`TYPE_`
+        WHERE i.`END_TIME_` < v_newest
+          AND i.`END_TIME_` < COALESCE(s.cutoff, v_default)
+          AND i.`END_TIME_` IS NOT NULL
+        LIMIT p_limit
+    ) AS n;
 END$$
 DELIMITER ;
 
@@ -706,98 +367,7 @@ BEGIN
     DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
 END$$
 DELIMITER ;
-
--- batches_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 3ae4a9eebd1e]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'batches' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT i.`END_TIME_` AS ended
-            FROM `camunda7`.`ACT_HI_BATCH` AS i
-            LEFT JOIN windrow_camunda7_end_time.policy AS p ON p.rule = 'batches' AND p.scope = i.`TYPE_`
-            LEFT JOIN (
-                SELECT 'instance-deletion' AS scope, 2592000 AS seconds
-                UNION ALL SELECT 'set-job-retries', 604800
-            ) AS d ON d.scope = i.`TYPE_`
-            WHERE i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(86400, 86400) + 3600 SECOND
-              AND i.`END_TIME_` < CASE
-                  WHEN p.rule IS NOT NULL THEN IF(p.enabled, UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND, NULL)
-                  WHEN d.scope IS NOT NULL THEN UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.seconds, 86400) + 3600 SECOND
-                  ELSE UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND
-              END
-              AND i.`END_TIME_` IS NOT NULL
-            ORDER BY i.`END_TIME_`
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- batches_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 2ff27e6c1cba]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_camunda7_end_time.batches_open();
-    CALL windrow_camunda7_end_time.batches_work();
-    CALL windrow_camunda7_end_time.batches_scope(p_now, NULL, NULL);
-    CALL windrow_camunda7_end_time.batches_next(p_limit);
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
-        FROM (
-            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM windrow_camunda7_end_time.work_root AS r
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-    SELECT MIN(s.cutoff) INTO v_least FROM windrow_camunda7_end_time.work_scope AS s WHERE s.cutoff > '1000-01-01 00:00:00';
-    IF v_least IS NULL THEN
-        SET o_soon = 0;
-    ELSE
-        UPDATE windrow_camunda7_end_time.work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL windrow_camunda7_end_time.batches_work();
-        CALL windrow_camunda7_end_time.batches_scope(p_now, NULL, NULL);
-        CALL windrow_camunda7_end_time.batches_next(p_limit);
-        SELECT COUNT(*) INTO o_soon FROM windrow_camunda7_end_time.work_root AS r;
-        CALL windrow_camunda7_end_time.batches_work();
-        CALL windrow_camunda7_end_time.batches_scope(p_then, NULL, NULL);
-        CALL windrow_camunda7_end_time.batches_next(p_limit);
-        SELECT COUNT(*) INTO v_later FROM windrow_camunda7_end_time.work_root AS r;
-        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
-    END IF;
-    CALL windrow_camunda7_end_time.batches_close();
-END$$
-DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_batches.sql', '[
-    "batches_batch", "batches_close", "batches_due", "batches_judge", "batches_mend", "batches_named",
-    "batches_next", "batches_open", "batches_outlook", "batches_row", "batches_rows", "batches_scope",
-    "batches_undated", "batches_work"
+    "batches_against", "batches_count", "batches_delete", "batches_due", "batches_keys", "batches_members",
+    "batches_next", "batches_row", "batches_source", "batches_types", "batches_undated"
 ]');

@@ -8,110 +8,52 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
--- case_instances_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of ACT_HI_CASEINST.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_open;
+-- case_instances_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_CASEINST.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_open()
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 2ee3c4e51167]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_CASEINST. [body 43524455fa48]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_type;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_type ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`CASE_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
-    CALL windrow_camunda7_end_time.end_time_open('case_instances');
 END$$
 DELIMITER ;
 
--- case_instances_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_work;
+-- case_instances_keys: the work tables for the keys of tables between the members and others.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_keys;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_work()
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_keys(IN p_make boolean)
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_CASEINST.ID_. [body 430b85295200]'
+COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body ece11af7060a]'
 BEGIN
-    CALL windrow_camunda7_end_time.end_time_work();
-    -- The scopes whose files are not recorded.
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_silent;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_silent (
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT k.scope FROM windrow_camunda7_end_time.work_type AS k LIMIT 0;
-    -- The next roots of each scope, of which the first are those of the batch.
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_due;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_due (
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT k.root_id AS id FROM windrow_camunda7_end_time.work_type AS k LIMIT 0;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_attachment;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_dec_out;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_dec_in;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_attachment (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_dec_out (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_dec_in (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_attachment, work_k_act_hi_dec_out, work_k_act_hi_dec_in;
+    IF p_make THEN
+        CREATE TEMPORARY TABLE work_k_act_hi_attachment (PRIMARY KEY (id)) ENGINE = InnoDB AS
+            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_dec_out (PRIMARY KEY (id)) ENGINE = InnoDB AS
+            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS
+            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
+    END IF;
 END$$
 DELIMITER ;
 
--- case_instances_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_close;
+-- case_instances_source: how long scopes without a policy are kept.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_source;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_close()
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_source(IN p_retention bigint, IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 26bdadff415d]'
+COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body 8e58997d9bae]'
 BEGIN
-    CALL windrow_camunda7_end_time.end_time_close();
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_due, windrow_camunda7_end_time.work_lowest, windrow_camunda7_end_time.work_k_act_hi_attachment, windrow_camunda7_end_time.work_k_act_hi_dec_out, windrow_camunda7_end_time.work_k_act_hi_dec_in;
-END$$
-DELIMITER ;
-
--- case_instances_scope: whom the rule may clean, and up to which end time (exclusive).
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_scope;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_scope(
-    IN p_as_of     datetime(6),
-    IN p_retention bigint,
-    IN p_scope     varchar(255)
-)
-SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies and the source, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 67c6b009a920]'
-BEGIN
-    INSERT INTO windrow_camunda7_end_time.work_scope (scope, cutoff)
-    SELECT
-        p.scope,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, p.retention_seconds), 86400) + 3600) SECOND, '+00:00', '+00:00')
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'case_instances'
-      AND p.enabled
-      AND (p_scope IS NULL OR p.scope = p_scope)
-    ORDER BY p.scope;
     -- Without a policy, the definition in ACT_RE_CASE_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years is for ever.
-    INSERT INTO windrow_camunda7_end_time.work_scope (scope, cutoff)
-    SELECT
-        d.`ID_`,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, d.`HISTORY_TTL_` * 86400), 86400) + 3600) SECOND, '+00:00', '+00:00')
+    INSERT INTO work_scope (scope, seconds)
+    SELECT d.`ID_`, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400)
     FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
     WHERE (p_scope IS NULL OR CAST(d.`ID_` AS CHAR) = p_scope)
       AND d.`HISTORY_TTL_` BETWEEN 0 AND 36525
-      AND NOT EXISTS (
-          SELECT 1 FROM windrow_camunda7_end_time.policy AS p
-          WHERE p.rule = 'case_instances'
-            AND p.scope = CAST(d.`ID_` AS CHAR)
-      )
+      AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
     ORDER BY d.`ID_`;
-    INSERT INTO windrow_camunda7_end_time.work_silent (scope)
-    SELECT p.scope
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'case_instances'
-      AND NOT p.artifacts;
 END$$
 DELIMITER ;
 
@@ -120,7 +62,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; case_instances_judge decides. [body 098e9d9f55fb]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 396ba5ae83d1]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -129,16 +71,16 @@ BEGIN
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
-        SELECT MIN(s.position) INTO v_position FROM windrow_camunda7_end_time.work_scope AS s WHERE s.position > v_position;
+        SELECT MIN(s.position) INTO v_position FROM work_scope AS s WHERE s.position > v_position;
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO windrow_camunda7_end_time.work_due (id, ended)
+        INSERT INTO work_due (id, ended)
         SELECT i.`ID_`, i.`CLOSE_TIME_`
-        FROM windrow_camunda7_end_time.work_scope AS s
-        STRAIGHT_JOIN windrow_camunda7_end_time.work_cursor AS c
+        FROM work_scope AS s
+        STRAIGHT_JOIN work_cursor AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
-        LEFT JOIN windrow_camunda7_end_time.work_gone AS g ON g.id = i.`ID_`
+        LEFT JOIN work_gone AS g ON g.id = i.`ID_`
         WHERE s.position = v_position
           AND c.only_row = 1
           AND i.`CLOSE_TIME_` < s.cutoff
@@ -152,797 +94,335 @@ BEGIN
         SET v_count = v_count + ROW_COUNT();
         -- Other scopes need not be read beyond what is already there.
         IF v_count >= p_limit THEN
-            SELECT d.ended INTO v_bound FROM windrow_camunda7_end_time.work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
+            SELECT d.ended INTO v_bound FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
         END IF;
     END LOOP scopes;
-    INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
-    SELECT d.id, d.ended FROM windrow_camunda7_end_time.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    INSERT INTO work_root (id, ended)
+    SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
 DELIMITER ;
 
--- case_instances_judge: expands the roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of ACT_HI_CASEINST. Links to ids without a row are not followed.
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_judge;
+-- case_instances_members: the rows of one depth of work_seen.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_members;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 12728976b0da]'
-BEGIN
-    DECLARE v_depth   integer DEFAULT 0;
-    DECLARE v_count   bigint;
-    DECLARE v_found   bigint;
-    DECLARE v_doubts  bigint DEFAULT 0;
-    DECLARE v_default datetime(6);
-    DECLARE v_first   datetime(6);
-    DECLARE v_last    datetime(6);
-
-    -- What is gone already is met, but not looked at.
-    INSERT INTO windrow_camunda7_end_time.work_seen (id, depth)
-    SELECT g.id, -1 FROM windrow_camunda7_end_time.work_gone AS g;
-    INSERT INTO windrow_camunda7_end_time.work_seen (id, depth)
-    SELECT r.id, 0 FROM windrow_camunda7_end_time.work_root AS r;
-    SET v_count = ROW_COUNT();
-    expansion: WHILE v_count > 0 DO
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it.
-        IF p_lock THEN
-            INSERT INTO windrow_camunda7_end_time.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, i.`CLOSE_TIME_`,
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`CASE_DEF_ID_`
-            FROM windrow_camunda7_end_time.work_seen AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = w.id
-            LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
-            WHERE w.depth = v_depth
-            ORDER BY w.id
-            FOR UPDATE SKIP LOCKED;
-            SET v_found = ROW_COUNT();
-            IF v_found < v_count THEN
-                INSERT INTO windrow_camunda7_end_time.work_locked (id)
-                SELECT w.id
-                FROM windrow_camunda7_end_time.work_seen AS w
-                STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = w.id
-                LEFT JOIN windrow_camunda7_end_time.work_member AS m ON m.id = w.id
-                WHERE w.depth = v_depth
-                  AND m.id IS NULL;
-                SET v_doubts = v_doubts + ROW_COUNT();
-            END IF;
-        ELSE
-            INSERT INTO windrow_camunda7_end_time.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, i.`CLOSE_TIME_`,
-                CASE
-                    WHEN NOT true THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`CASE_DEF_ID_`
-            FROM windrow_camunda7_end_time.work_seen AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = w.id
-            LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
-            WHERE w.depth = v_depth;
-            SET v_found = ROW_COUNT();
-        END IF;
-        IF v_found = 0 THEN
-            LEAVE expansion;
-        END IF;
-        LEAVE expansion;
-    END WHILE;
-
-    -- What speaks against anybody?
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_held (id)
-    SELECT h.`key`
-    FROM windrow_camunda7_end_time.hold AS h
-    WHERE h.rule = 'case_instances'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    IF ROW_COUNT() > 0 THEN
-        SELECT v_doubts + COUNT(*) INTO v_doubts
-        FROM windrow_camunda7_end_time.work_held AS h
-        STRAIGHT_JOIN windrow_camunda7_end_time.work_seen AS w ON w.id = h.id;
-    END IF;
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t3 ON t3.`ERROR_DETAILS_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t3 ON t3.`ERROR_DETAILS_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t4 ON t4.`ERROR_DETAILS_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t4 ON t4.`ERROR_DETAILS_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t2 ON t2.`TASK_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`CONTENT_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t4 ON t4.`ERROR_DETAILS_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t3 ON t3.`EXCEPTION_STACK_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t3 ON t3.`EXCEPTION_STACK_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t4 ON t4.`EXCEPTION_STACK_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t4 ON t4.`EXCEPTION_STACK_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t2 ON t2.`TASK_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`CONTENT_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t4 ON t4.`EXCEPTION_STACK_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t3 ON t3.`BYTEARRAY_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t3 ON t3.`BYTEARRAY_ID_` = t2.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t4 ON t4.`BYTEARRAY_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t4 ON t4.`BYTEARRAY_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t2 ON t2.`TASK_ID_` = t1.`ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`CONTENT_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t4 ON t4.`BYTEARRAY_ID_` = t3.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    SELECT
-        v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL OR (m.upwards AND NOT m.root) OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
-        COUNT(CASE WHEN m.root THEN 1 END),
-        MIN(m.cutoff),
-        MAX(m.cutoff)
-    INTO v_doubts, o_families, v_first, v_last
-    FROM windrow_camunda7_end_time.work_member AS m;
-    IF v_doubts > 0 THEN
-        CALL windrow_camunda7_end_time.end_time_doubt(true, p_purge);
-        SELECT COUNT(*) INTO o_families FROM windrow_camunda7_end_time.work_member AS m WHERE m.root;
-    END IF;
-END$$
-DELIMITER ;
-
--- case_instances_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. Reads only. [body 0b671f53307b]'
-BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL windrow_camunda7_end_time.case_instances_work();
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_varinst;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_varinst (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_VARINST` AS t LIMIT 0;
-    INSERT INTO windrow_camunda7_end_time.work_k_act_hi_varinst (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_taskinst;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_taskinst (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_TASKINST` AS t LIMIT 0;
-    INSERT INTO windrow_camunda7_end_time.work_k_act_hi_taskinst (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    INSERT INTO windrow_camunda7_end_time.work_k_act_hi_attachment (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_k_act_hi_taskinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = w.id;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_detail;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_detail (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DETAIL` AS t LIMIT 0;
-    INSERT INTO windrow_camunda7_end_time.work_k_act_hi_detail (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_k_act_hi_decinst;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_decinst (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
-    INSERT INTO windrow_camunda7_end_time.work_k_act_hi_decinst (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    INSERT INTO windrow_camunda7_end_time.work_k_act_hi_dec_out (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_k_act_hi_decinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id;
-    INSERT INTO windrow_camunda7_end_time.work_k_act_hi_dec_in (id)
-    SELECT t.`ID_`
-    FROM windrow_camunda7_end_time.work_k_act_hi_decinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
-    SET o_rows = '';
-
-    -- ACT_HI_CASEACTINST: rows belong to ACT_HI_CASEINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_VARINST or ACT_HI_DETAIL or ACT_HI_DEC_IN or ACT_HI_DEC_OUT or ACT_HI_ATTACHMENT.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_varinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_detail AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-    WHERE o1.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_dec_in AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-    WHERE o1.id IS NULL
-      AND o2.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_dec_out AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_`
-    WHERE o1.id IS NULL
-      AND o2.id IS NULL
-      AND o3.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_attachment AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p4 ON t.`ID_` = p4.`BYTEARRAY_ID_`
-    LEFT JOIN windrow_camunda7_end_time.work_k_act_hi_dec_out AS o4 ON o4.id = p4.`ID_`
-    WHERE o1.id IS NULL
-      AND o2.id IS NULL
-      AND o3.id IS NULL
-      AND o4.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_IN: rows belong to ACT_HI_DECINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_decinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DEC_OUT: rows belong to ACT_HI_DECINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_decinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DECINST: rows belong to ACT_HI_CASEINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_DETAIL: rows belong to ACT_HI_CASEINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_OP_LOG: rows belong to ACT_HI_CASEINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`CASE_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_ATTACHMENT: rows belong to ACT_HI_TASKINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_taskinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_COMMENT: rows belong to ACT_HI_TASKINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_taskinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_IDENTITYLINK: rows belong to ACT_HI_TASKINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_k_act_hi_taskinst AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_TASKINST: rows belong to ACT_HI_CASEINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_VARINST: rows belong to ACT_HI_CASEINST.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- ACT_HI_CASEINST: the members themselves go last.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS t ON t.`ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_varinst;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_taskinst;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_detail;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_k_act_hi_decinst;
-END$$
-DELIMITER ;
-
--- case_instances_batch: deletes what case_instances_judge left in work_member, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_batch(
-    IN  p_run  bigint,
-    OUT o_rows longtext
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_members(
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows case_instances_judge has locked and left in work_member: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. case_instances_step calls it, and rolls back for a dry run. [body d610e3207b1a]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ab1974a8eba4]'
 BEGIN
-    DECLARE v_members bigint;
-    DECLARE v_rows    bigint;
+    IF p_lock THEN
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`ID_`, w.depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, i.`CLOSE_TIME_`,
+            COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`CASE_DEF_ID_`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
+        WHERE w.depth = p_depth
+        ORDER BY w.id
+        FOR UPDATE SKIP LOCKED;
+        SET o_found = ROW_COUNT();
+    ELSE
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`ID_`, w.depth, w.upwards, (i.`STATE_` = 9) IS TRUE, true, i.`CLOSE_TIME_`,
+            COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`CASE_DEF_ID_`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
+        WHERE w.depth = p_depth;
+        SET o_found = ROW_COUNT();
+    END IF;
+END$$
+DELIMITER ;
+
+-- case_instances_against: the members that stay for a reason outside of their family.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_against;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_against(IN p_newest boolean, IN p_lock boolean)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_against with the members that a row of another table keeps. [body 521a89004bbc]'
+BEGIN
+    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
+    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
+    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t3 WHERE t3.`ERROR_DETAILS_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t3 WHERE t3.`EXCEPTION_STACK_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t3 WHERE t3.`BYTEARRAY_ID_` = t2.`ID_`);
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t1 ON t1.`CASE_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t2 ON t2.`ID_` = t1.`BYTEARRAY_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t3 WHERE t3.`ERROR_DETAILS_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t3 WHERE t3.`EXCEPTION_STACK_ID_` = t2.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t3 WHERE t3.`BYTEARRAY_ID_` = t2.`ID_`);
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t4 WHERE t4.`ERROR_DETAILS_ID_` = t3.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t4 WHERE t4.`EXCEPTION_STACK_ID_` = t3.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t4 WHERE t4.`BYTEARRAY_ID_` = t3.`ID_`);
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t2 ON t2.`DEC_INST_ID_` = t1.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`BYTEARRAY_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t4 WHERE t4.`ERROR_DETAILS_ID_` = t3.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t4 WHERE t4.`EXCEPTION_STACK_ID_` = t3.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t4 WHERE t4.`BYTEARRAY_ID_` = t3.`ID_`);
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t1 ON t1.`CASE_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t2 ON t2.`TASK_ID_` = t1.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t3 ON t3.`ID_` = t2.`CONTENT_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t4 WHERE t4.`ERROR_DETAILS_ID_` = t3.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t4 WHERE t4.`EXCEPTION_STACK_ID_` = t3.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t4 WHERE t4.`BYTEARRAY_ID_` = t3.`ID_`);
+END$$
+DELIMITER ;
+
+-- case_instances_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_count(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body a2854bd9def5]'
+BEGIN
+    DECLARE v_rows bigint DEFAULT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_varinst, work_k_act_hi_taskinst, work_k_act_hi_detail, work_k_act_hi_decinst;
+    CREATE TEMPORARY TABLE work_k_act_hi_varinst (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id;
+    CREATE TEMPORARY TABLE work_k_act_hi_taskinst (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id;
+    INSERT INTO work_k_act_hi_attachment (id) SELECT t.`ID_` AS id FROM work_k_act_hi_taskinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = w.id;
+    CREATE TEMPORARY TABLE work_k_act_hi_detail (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id;
+    CREATE TEMPORARY TABLE work_k_act_hi_decinst (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id;
+    INSERT INTO work_k_act_hi_dec_out (id) SELECT t.`ID_` AS id FROM work_k_act_hi_decinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id;
+    INSERT INTO work_k_act_hi_dec_in (id) SELECT t.`ID_` AS id FROM work_k_act_hi_decinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
+    SET o_rows = '[';
+    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_varinst AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_detail AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` WHERE o1.id IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_out AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_attachment AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p4 ON t.`ID_` = p4.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_dec_out AS o4 ON o4.id = p4.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_decinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_decinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`CASE_INST_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_taskinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_taskinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_taskinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS t ON t.`ID_` = w.id;
+    DROP TEMPORARY TABLE work_k_act_hi_varinst, work_k_act_hi_taskinst, work_k_act_hi_detail, work_k_act_hi_decinst;
+END$$
+DELIMITER ;
+
+-- case_instances_delete: deletes the families of work_member, children before parents, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_delete;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_delete(IN p_run bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. [body 169951d43905]'
+BEGIN
+    DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
-    DECLARE v_message varchar(128);
-    SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
-    SELECT COUNT(m.id) INTO v_members FROM windrow_camunda7_end_time.work_member AS m;
-    IF v_members > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
-        INSERT INTO windrow_camunda7_end_time.unfinished (run_id, rule, links)
-        SELECT p_run, 'case_instances', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
-        FROM windrow_camunda7_end_time.work_link AS l
-        STRAIGHT_JOIN windrow_camunda7_end_time.work_member AS m ON m.id = l.lower_id
-        WHERE NOT l.upwards;
-        INSERT INTO windrow_camunda7_end_time.work_k_act_hi_attachment (id)
-        SELECT t.`ID_`
-        FROM windrow_camunda7_end_time.work_member AS w
+    SET o_rows = '[';
+    INSERT INTO work_k_act_hi_attachment (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
-        INSERT INTO windrow_camunda7_end_time.work_k_act_hi_dec_out (id)
-        SELECT t.`ID_`
-        FROM windrow_camunda7_end_time.work_member AS w
+    INSERT INTO work_k_act_hi_dec_out (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
-        INSERT INTO windrow_camunda7_end_time.work_k_act_hi_dec_in (id)
-        SELECT t.`ID_`
-        FROM windrow_camunda7_end_time.work_member AS w
+    INSERT INTO work_k_act_hi_dec_in (id) SELECT t.`ID_` FROM work_member AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
-        SET o_rows = '';
-        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
-
-        -- ACT_HI_CASEACTINST: rows belong to ACT_HI_CASEINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, v_rows);
-
-        -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_VARINST or ACT_HI_DETAIL or ACT_HI_DEC_IN or ACT_HI_DEC_OUT or ACT_HI_ATTACHMENT.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_k_act_hi_dec_in AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_k_act_hi_dec_in AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_k_act_hi_dec_out AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_k_act_hi_dec_out AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_k_act_hi_attachment AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_k_act_hi_attachment AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_DEC_IN: rows belong to ACT_HI_DECINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_DEC_OUT: rows belong to ACT_HI_DECINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_DECINST: rows belong to ACT_HI_CASEINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_DETAIL: rows belong to ACT_HI_CASEINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_OP_LOG: rows belong to ACT_HI_CASEINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`CASE_INST_ID_` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`CASE_INST_ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_ATTACHMENT: rows belong to ACT_HI_TASKINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_COMMENT: rows belong to ACT_HI_TASKINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = p.`ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_IDENTITYLINK: rows belong to ACT_HI_TASKINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = p.`ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = p.`ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_TASKINST: rows belong to ACT_HI_CASEINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_VARINST: rows belong to ACT_HI_CASEINST.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- ACT_HI_CASEINST: the members themselves go last.
-        DELETE t
-        FROM windrow_camunda7_end_time.work_member AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS t ON t.`ID_` = w.id;
-        SET v_rows = ROW_COUNT();
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-        SET o_rows = CONCAT('[', o_rows, ']');
-        IF v_rows <> v_members THEN
-            SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'ACT_HI_CASEINST'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
+    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
+    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- ACT_HI_CASEACTINST: rows belong to ACT_HI_CASEINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
     END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_VARINST or ACT_HI_DETAIL or ACT_HI_DEC_IN or ACT_HI_DEC_OUT or ACT_HI_ATTACHMENT.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`CASE_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`CASE_INST_ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`CASE_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`CASE_INST_ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_k_act_hi_dec_out AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_act_hi_dec_out AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_k_act_hi_attachment AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_k_act_hi_attachment AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_DEC_IN: rows belong to ACT_HI_DECINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_DEC_OUT: rows belong to ACT_HI_DECINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS p ON p.`CASE_INST_ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_DECINST: rows belong to ACT_HI_CASEINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`CASE_INST_ID_` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_DETAIL: rows belong to ACT_HI_CASEINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`CASE_INST_ID_` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_OP_LOG: rows belong to ACT_HI_CASEINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`CASE_INST_ID_` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_ATTACHMENT: rows belong to ACT_HI_TASKINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_COMMENT: rows belong to ACT_HI_TASKINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = p.`ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = p.`ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_IDENTITYLINK: rows belong to ACT_HI_TASKINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = p.`ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS p ON p.`CASE_INST_ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = p.`ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_TASKINST: rows belong to ACT_HI_CASEINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`CASE_INST_ID_` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_VARINST: rows belong to ACT_HI_CASEINST.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`CASE_INST_ID_` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_CASEINST: the members themselves go last.
+    DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS t ON t.`ID_` = w.id;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 DELIMITER ;
 
 -- case_instances_undated: roots that are final but carry no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_undated;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no CLOSE_TIME_, so that no retention can ever be reached. Reads only. [body 446c8bc08a01]'
+COMMENT 'Writes to work_skip the roots that are final but have no CLOSE_TIME_. Reads only. [body edae300b80d9]'
 BEGIN
-    CALL windrow_camunda7_end_time.case_instances_work();
-    CALL windrow_camunda7_end_time.case_instances_scope(p_as_of, NULL, p_scope);
-    INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
-    FROM windrow_camunda7_end_time.work_scope AS s
+    FROM work_scope AS s
     STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
     WHERE i.`CLOSE_TIME_` IS NULL
       AND i.`STATE_` = 9
@@ -950,62 +430,40 @@ BEGIN
 END$$
 DELIMITER ;
 
--- case_instances_named: the root that a purge names.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_named(IN p_key varchar(255), OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'Writes the root with this key to work_root, and whether there is one. [body 8d1ea37ddb19]'
-BEGIN
-    -- The work tables have the type and the collation of the key.
-    REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
-    VALUES (1, p_key);
-    INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
-    SELECT i.`ID_`, i.`CLOSE_TIME_`
-    FROM windrow_camunda7_end_time.work_cursor AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = c.id
-    WHERE c.only_row = 1;
-    SET o_found = ROW_COUNT() > 0;
-END$$
-DELIMITER ;
-
--- case_instances_mend: what killed runs left is finished where nobody is left of the members that were linked.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_mend;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_mend()
-SQL SECURITY DEFINER
-COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body d596f0063249]'
-BEGIN
-    DELETE u
-    FROM windrow_camunda7_end_time.work_mend AS d
-    STRAIGHT_JOIN windrow_camunda7_end_time.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'case_instances'
-    LEFT JOIN (
-        SELECT DISTINCT k.run_id
-        FROM windrow_camunda7_end_time.work_torn AS k
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = k.lower_id
-    ) AS s ON s.run_id = d.run_id
-    WHERE s.run_id IS NULL;
-END$$
-DELIMITER ;
-
 -- case_instances_unlisted: final roots that would be old enough, of scopes that nobody lists.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_unlisted;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_unlisted(IN p_as_of datetime(6), IN p_retention bigint, OUT o_count bigint)
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_unlisted(IN p_before datetime(6), OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots are old enough, by the default retention, and of a scope without a policy. Reads only. [body 68e070a83e71]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body c7bf7f72c450]'
 BEGIN
-    DECLARE v_default datetime(6);
-    SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, 86400), 86400) + 3600) SECOND, '+00:00', '+00:00');
-    CALL windrow_camunda7_end_time.case_instances_work();
-    CALL windrow_camunda7_end_time.case_instances_scope(p_as_of, NULL, NULL);
     SELECT COUNT(*)
     INTO o_count
     FROM `camunda7`.`ACT_HI_CASEINST` AS i
-    LEFT JOIN windrow_camunda7_end_time.work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
-    WHERE i.`CLOSE_TIME_` < v_default
+    LEFT JOIN work_scope AS s ON s.scope = i.`CASE_DEF_ID_`
+    WHERE i.`CLOSE_TIME_` < p_before
       AND i.`STATE_` = 9
       AND s.position IS NULL;
+END$$
+DELIMITER ;
+
+-- case_instances_due: how much is due, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_due(IN p_limit bigint, OUT o_families bigint)
+SQL SECURITY DEFINER
+COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 534a4a4d4f83]'
+BEGIN
+    SELECT COUNT(*)
+    INTO o_families
+    FROM (
+        SELECT 1
+        FROM work_scope AS s
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = s.scope
+        WHERE i.`CLOSE_TIME_` < s.cutoff
+          AND i.`STATE_` = 9
+        LIMIT p_limit
+    ) AS n;
 END$$
 DELIMITER ;
 
@@ -1044,127 +502,8 @@ BEGIN
     DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
 END$$
 DELIMITER ;
-
--- case_instances_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body c758d76c6e3c]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
-            FROM (
-                SELECT (
-                    SELECT i.`CLOSE_TIME_`
-                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
-                    WHERE i.`CASE_DEF_ID_` = p.scope
-                      AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-                      AND i.`STATE_` = 9
-                    ORDER BY i.`CLOSE_TIME_`
-                    LIMIT 1
-                ) AS ended
-                FROM windrow_camunda7_end_time.policy AS p
-                WHERE p.rule = 'case_instances'
-                  AND p.enabled
-                UNION ALL
-                SELECT (
-                    SELECT i.`CLOSE_TIME_`
-                    FROM `camunda7`.`ACT_HI_CASEINST` AS i
-                    WHERE i.`CASE_DEF_ID_` = d.`ID_`
-                      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-                      AND i.`STATE_` = 9
-                    ORDER BY i.`CLOSE_TIME_`
-                    LIMIT 1
-                )
-                FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-                WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-            ) AS o
-        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT i.`CLOSE_TIME_` AS ended
-            FROM windrow_camunda7_end_time.policy AS p
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
-            WHERE p.rule = 'case_instances'
-              AND p.enabled
-              AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
-              AND i.`STATE_` = 9
-            UNION ALL
-            SELECT i.`CLOSE_TIME_`
-            FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
-            WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
-              AND i.`STATE_` = 9
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- case_instances_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body f9bdc8d2654d]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_camunda7_end_time.case_instances_open();
-    CALL windrow_camunda7_end_time.case_instances_work();
-    CALL windrow_camunda7_end_time.case_instances_scope(p_now, NULL, NULL);
-    CALL windrow_camunda7_end_time.case_instances_next(p_limit);
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
-        FROM (
-            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM windrow_camunda7_end_time.work_root AS r
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-    SELECT MIN(s.cutoff) INTO v_least FROM windrow_camunda7_end_time.work_scope AS s WHERE s.cutoff > '1000-01-01 00:00:00';
-    IF v_least IS NULL THEN
-        SET o_soon = 0;
-    ELSE
-        UPDATE windrow_camunda7_end_time.work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL windrow_camunda7_end_time.case_instances_work();
-        CALL windrow_camunda7_end_time.case_instances_scope(p_now, NULL, NULL);
-        CALL windrow_camunda7_end_time.case_instances_next(p_limit);
-        SELECT COUNT(*) INTO o_soon FROM windrow_camunda7_end_time.work_root AS r;
-        CALL windrow_camunda7_end_time.case_instances_work();
-        CALL windrow_camunda7_end_time.case_instances_scope(p_then, NULL, NULL);
-        CALL windrow_camunda7_end_time.case_instances_next(p_limit);
-        SELECT COUNT(*) INTO v_later FROM windrow_camunda7_end_time.work_root AS r;
-        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
-    END IF;
-    CALL windrow_camunda7_end_time.case_instances_close();
-END$$
-DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_case_instances.sql', '[
-    "case_instances_batch", "case_instances_close", "case_instances_due", "case_instances_judge",
-    "case_instances_mend", "case_instances_named", "case_instances_next", "case_instances_open",
-    "case_instances_outlook", "case_instances_row", "case_instances_rows", "case_instances_scope",
-    "case_instances_undated", "case_instances_unlisted", "case_instances_work"
+    "case_instances_against", "case_instances_count", "case_instances_delete", "case_instances_due",
+    "case_instances_keys", "case_instances_members", "case_instances_next", "case_instances_row",
+    "case_instances_source", "case_instances_types", "case_instances_undated", "case_instances_unlisted"
 ]');

@@ -17,14 +17,15 @@ CALL windrow_camunda7_end_time.register_rule(1, '{
     "ACT_HI_IDENTITYLINK", "ACT_HI_TASKINST", "ACT_HI_VARINST", "ACT_RU_AUTHORIZATION", "ACT_HI_PROCINST"
   ],
   "time_name": "END_TIME_", "zone": "UTC", "scope_name": "PROC_DEF_ID_", "scope_type": "text", "retention": null,
-  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
+  "minimum": 86400, "safety_lag": 3600, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)", "linked": true,
-  "nested": true, "keeps": true, "batch_setting": "batch_families"
+  "nested": true, "keeps": true, "clock": "+00:00", "source": true, "within": true, "keyed": true,
+  "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(2, '{
   "rule": "case_instances", "strategy": "end-time", "root": "ACT_HI_CASEINST", "key": ["ID_ text"],
@@ -34,51 +35,51 @@ CALL windrow_camunda7_end_time.register_rule(2, '{
     "ACT_HI_CASEINST"
   ],
   "time_name": "CLOSE_TIME_", "zone": "UTC", "scope_name": "CASE_DEF_ID_", "scope_type": "text", "retention": null,
-  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
+  "minimum": 86400, "safety_lag": 3600, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 100000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)", "keeps": true,
-  "batch_setting": "batch_families"
+  "clock": "+00:00", "source": true, "keyed": true, "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(3, '{
   "rule": "decisions", "strategy": "end-time", "root": "ACT_HI_DECINST", "key": ["ID_ text"],
   "tables": ["ACT_GE_BYTEARRAY", "ACT_HI_DEC_IN", "ACT_HI_DEC_OUT", "ACT_HI_DECINST"], "time_name": "EVAL_TIME_",
   "zone": "UTC", "scope_name": "DEC_DEF_ID_", "scope_type": "text", "retention": null, "minimum": 86400,
-  "retained": true, "counts_undated": true, "divided": true,
+  "safety_lag": 3600, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
   "along": "ended", "first_key": "", "opt_in": true, "closed": true, "id_type": "varchar(255)", "linked": true,
-  "nested": true, "keeps": true, "batch_setting": "batch_families"
+  "nested": true, "keeps": true, "clock": "+00:00", "source": true, "within": true, "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(4, '{
   "rule": "batches", "strategy": "end-time", "root": "ACT_HI_BATCH", "key": ["ID_ text"],
   "tables": ["ACT_HI_INCIDENT", "ACT_GE_BYTEARRAY", "ACT_HI_JOB_LOG", "ACT_HI_BATCH"], "time_name": "END_TIME_",
   "zone": "UTC", "scope_name": "TYPE_", "scope_type": "text", "retention": 7776000, "minimum": 86400,
-  "retained": true, "counts_undated": true, "divided": true,
+  "safety_lag": 3600, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 200, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 100000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended", "first_key": "", "closed": true, "id_type": "varchar(255)", "keeps": true,
-  "batch_setting": "batch_families"
+  "along": "ended", "first_key": "", "closed": true, "id_type": "varchar(255)", "keeps": true, "clock": "+00:00",
+  "source": true, "keyed": true, "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(5, '{
   "rule": "cleanup_log", "strategy": "end-time", "root": "ACT_HI_JOB_LOG", "key": ["ID_ text"],
   "tables": ["ACT_GE_BYTEARRAY", "ACT_HI_JOB_LOG"], "time_name": "TIMESTAMP_", "zone": "UTC", "retention": 432000,
-  "minimum": 86400, "retained": true, "counts_undated": true, "divided": true,
+  "minimum": 86400, "safety_lag": 3600, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 1000, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 1000000, "run_rows": 0,
     "suspend_after": 5, "target_batch": 0, "time_budget": 1800
   },
-  "along": "ended", "first_key": "", "closed": true, "id_type": "varchar(255)", "keeps": true,
+  "along": "ended", "first_key": "", "closed": true, "id_type": "varchar(255)", "keeps": true, "clock": "+00:00",
   "batch_setting": "batch_families"
 }');
 CALL windrow_camunda7_end_time.register_rule(6, '{

@@ -8,59 +8,15 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
--- cleanup_log_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of ACT_HI_JOB_LOG.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_open;
+-- cleanup_log_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_JOB_LOG.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_open()
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 68d86483628d]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_JOB_LOG. [body ebea13a3ef8e]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_type;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_type ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, CAST(NULL AS signed) AS scope FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
-    CALL windrow_camunda7_end_time.end_time_open('cleanup_log');
-END$$
-DELIMITER ;
-
--- cleanup_log_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of ACT_HI_JOB_LOG.ID_. [body a7d07aa1196e]'
-BEGIN
-    CALL windrow_camunda7_end_time.end_time_work();
-END$$
-DELIMITER ;
-
--- cleanup_log_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 8a246fac30fa]'
-BEGIN
-    CALL windrow_camunda7_end_time.end_time_close();
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_silent, windrow_camunda7_end_time.work_due, windrow_camunda7_end_time.work_lowest;
-END$$
-DELIMITER ;
-
--- cleanup_log_scope: whom the rule may clean, and up to which end time (exclusive).
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_scope;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_scope(
-    IN p_as_of     datetime(6),
-    IN p_retention bigint,
-    IN p_scope     varchar(255)
-)
-SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 86400 seconds; the safety lag of 3600 seconds is added. [body 3b09ccda40e3]'
-BEGIN
-    INSERT INTO windrow_camunda7_end_time.work_scope (scope, cutoff)
-    VALUES (
-        NULL,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, 432000), 86400) + 3600) SECOND, '+00:00', '+00:00')
-    );
 END$$
 DELIMITER ;
 
@@ -69,16 +25,16 @@ DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; cleanup_log_judge decides. [body 32cbe7fb2d03]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body dc457c558921]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
-    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM windrow_camunda7_end_time.work_scope AS s;
-    INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
+    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    INSERT INTO work_root (id, ended)
     SELECT i.`ID_`, i.`TIMESTAMP_`
-    FROM windrow_camunda7_end_time.work_cursor AS c
+    FROM work_cursor AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i
-    LEFT JOIN windrow_camunda7_end_time.work_gone AS g ON g.id = i.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = i.`ID_`
     WHERE c.only_row = 1
       AND i.`TIMESTAMP_` < v_newest
       AND i.`TIMESTAMP_` >= c.ended
@@ -92,228 +48,110 @@ BEGIN
 END$$
 DELIMITER ;
 
--- cleanup_log_judge: expands the roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of ACT_HI_JOB_LOG. Links to ids without a row are not followed.
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_judge;
+-- cleanup_log_members: the rows of one depth of work_seen.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_members;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by no row of another table, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 6ade17386658]'
-BEGIN
-    DECLARE v_depth   integer DEFAULT 0;
-    DECLARE v_count   bigint;
-    DECLARE v_found   bigint;
-    DECLARE v_doubts  bigint DEFAULT 0;
-    DECLARE v_default datetime(6);
-    SELECT s.cutoff INTO v_default FROM windrow_camunda7_end_time.work_scope AS s WHERE s.scope IS NULL;
-
-    -- What is gone already is met, but not looked at.
-    INSERT INTO windrow_camunda7_end_time.work_seen (id, depth)
-    SELECT g.id, -1 FROM windrow_camunda7_end_time.work_gone AS g;
-    INSERT INTO windrow_camunda7_end_time.work_seen (id, depth)
-    SELECT r.id, 0 FROM windrow_camunda7_end_time.work_root AS r;
-    SET v_count = ROW_COUNT();
-    expansion: WHILE v_count > 0 DO
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it.
-        IF p_lock THEN
-            INSERT INTO windrow_camunda7_end_time.work_member (id, depth, upwards, final, root, ended, cutoff)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE, (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
-                CASE
-                    WHEN NOT (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE v_default
-                END
-            FROM windrow_camunda7_end_time.work_seen AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = w.id
-            WHERE w.depth = v_depth
-            ORDER BY w.id
-            FOR UPDATE SKIP LOCKED;
-            SET v_found = ROW_COUNT();
-            IF v_found < v_count THEN
-                INSERT INTO windrow_camunda7_end_time.work_locked (id)
-                SELECT w.id
-                FROM windrow_camunda7_end_time.work_seen AS w
-                STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = w.id
-                LEFT JOIN windrow_camunda7_end_time.work_member AS m ON m.id = w.id
-                WHERE w.depth = v_depth
-                  AND m.id IS NULL;
-                SET v_doubts = v_doubts + ROW_COUNT();
-            END IF;
-        ELSE
-            INSERT INTO windrow_camunda7_end_time.work_member (id, depth, upwards, final, root, ended, cutoff)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE, (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
-                CASE
-                    WHEN NOT (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE v_default
-                END
-            FROM windrow_camunda7_end_time.work_seen AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = w.id
-            WHERE w.depth = v_depth;
-            SET v_found = ROW_COUNT();
-        END IF;
-        IF v_found = 0 THEN
-            LEAVE expansion;
-        END IF;
-        LEAVE expansion;
-    END WHILE;
-
-    -- What speaks against anybody?
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_held (id)
-    SELECT h.`key`
-    FROM windrow_camunda7_end_time.hold AS h
-    WHERE h.rule = 'cleanup_log'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    IF ROW_COUNT() > 0 THEN
-        SELECT v_doubts + COUNT(*) INTO v_doubts
-        FROM windrow_camunda7_end_time.work_held AS h
-        STRAIGHT_JOIN windrow_camunda7_end_time.work_seen AS w ON w.id = h.id;
-    END IF;
-    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t1 ON t1.`ID_` = t0.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS t2 ON t2.`ERROR_DETAILS_ID_` = t1.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t1 ON t1.`ID_` = t0.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS t2 ON t2.`EXCEPTION_STACK_ID_` = t1.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
-    INSERT IGNORE INTO windrow_camunda7_end_time.work_against (id, fault)
-    SELECT m.id, 6
-    FROM windrow_camunda7_end_time.work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t0 ON t0.`ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t1 ON t1.`ID_` = t0.`JOB_EXCEPTION_STACK_ID_`
-    STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS t2 ON t2.`BYTEARRAY_ID_` = t1.`ID_`;
-    SET v_doubts = v_doubts + ROW_COUNT();
-    SELECT
-        v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL OR (m.upwards AND NOT m.root) OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
-        COUNT(CASE WHEN m.root THEN 1 END)
-    INTO v_doubts, o_families
-    FROM windrow_camunda7_end_time.work_member AS m;
-    IF v_doubts > 0 THEN
-        CALL windrow_camunda7_end_time.end_time_doubt(true, p_purge);
-        SELECT COUNT(*) INTO o_families FROM windrow_camunda7_end_time.work_member AS m WHERE m.root;
-    END IF;
-END$$
-DELIMITER ;
-
--- cleanup_log_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG. Reads only. [body 9c835432e593]'
-BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL windrow_camunda7_end_time.cleanup_log_work();
-    SET o_rows = '';
-
-    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- ACT_HI_JOB_LOG: the members themselves go last.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_camunda7_end_time.work_gone AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ID_` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-END$$
-DELIMITER ;
-
--- cleanup_log_batch: deletes what cleanup_log_judge left in work_member, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_batch(
-    IN  p_run  bigint,
-    OUT o_rows longtext
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_members(
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows cleanup_log_judge has locked and left in work_member: ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG. cleanup_log_step calls it, and rolls back for a dry run. [body b4ab2aed76a9]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ca935967d539]'
 BEGIN
-    DECLARE v_members bigint;
-    DECLARE v_rows    bigint;
-    DECLARE v_any     boolean;
-    DECLARE v_message varchar(128);
-    SET o_rows = '[0, 0]';
-    SELECT COUNT(m.id) INTO v_members FROM windrow_camunda7_end_time.work_member AS m;
-    IF v_members > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
-        INSERT INTO windrow_camunda7_end_time.unfinished (run_id, rule, links)
-        SELECT p_run, 'cleanup_log', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
-        FROM windrow_camunda7_end_time.work_link AS l
-        STRAIGHT_JOIN windrow_camunda7_end_time.work_member AS m ON m.id = l.lower_id
-        WHERE NOT l.upwards;
-        SET o_rows = '';
-        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
-
-        -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_camunda7_end_time.work_member AS w
-            STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
-            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, v_rows);
-
-        -- ACT_HI_JOB_LOG: the members themselves go last.
-        DELETE t
-        FROM windrow_camunda7_end_time.work_member AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ID_` = w.id;
-        SET v_rows = ROW_COUNT();
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-        SET o_rows = CONCAT('[', o_rows, ']');
-        IF v_rows <> v_members THEN
-            SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 'ACT_HI_JOB_LOG'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
+    IF p_lock THEN
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
+        SELECT
+            i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE, (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
+            IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default), w.cutoff)
+        FROM work_seen AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = w.id
+        WHERE w.depth = p_depth
+        ORDER BY w.id
+        FOR UPDATE SKIP LOCKED;
+        SET o_found = ROW_COUNT();
+    ELSE
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
+        SELECT
+            i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE, (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
+            IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default), w.cutoff)
+        FROM work_seen AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = w.id
+        WHERE w.depth = p_depth;
+        SET o_found = ROW_COUNT();
     END IF;
+END$$
+DELIMITER ;
+
+-- cleanup_log_against: the members that stay for a reason outside of their family.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_against;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_against(IN p_newest boolean, IN p_lock boolean)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_against with the members that a row of another table keeps. [body 805a7db25e1e]'
+BEGIN
+    -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
+    -- A row of ACT_RU_JOB keeps the row of ACT_GE_BYTEARRAY that EXCEPTION_STACK_ID_ names.
+    -- A row of ACT_RU_VARIABLE keeps the row of ACT_GE_BYTEARRAY that BYTEARRAY_ID_ names.
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t0 ON t0.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t1 ON t1.`ID_` = t0.`JOB_EXCEPTION_STACK_ID_`
+        WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_EXT_TASK` AS t2 WHERE t2.`ERROR_DETAILS_ID_` = t1.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t2 WHERE t2.`EXCEPTION_STACK_ID_` = t1.`ID_`)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t2 WHERE t2.`BYTEARRAY_ID_` = t1.`ID_`);
+END$$
+DELIMITER ;
+
+-- cleanup_log_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_count(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body f3ad9e93b768]'
+BEGIN
+    DECLARE v_rows bigint DEFAULT 0;
+    SET o_rows = '[';
+    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
+    SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ID_` = w.id;
+END$$
+DELIMITER ;
+
+-- cleanup_log_delete: deletes the families of work_member, children before parents, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_delete;
+DELIMITER $$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_delete(IN p_run bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG. [body 0e1fb822cb5c]'
+BEGIN
+    DECLARE v_rows    bigint DEFAULT 0;
+    DECLARE v_any     boolean;
+    SET o_rows = '[';
+    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
+    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_JOB_LOG.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+            STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- ACT_HI_JOB_LOG: the members themselves go last.
+    DELETE t FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ID_` = w.id;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 DELIMITER ;
 
 -- cleanup_log_undated: roots that are final but carry no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_undated;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no TIMESTAMP_, so that no retention can ever be reached. Reads only. [body 1fd8ffa9a3f6]'
+COMMENT 'Writes to work_skip the roots that are final but have no TIMESTAMP_. Reads only. [body 63ed38a4288f]'
 BEGIN
-    CALL windrow_camunda7_end_time.cleanup_log_work();
-    CALL windrow_camunda7_end_time.cleanup_log_scope(p_as_of, NULL, p_scope);
-    INSERT INTO windrow_camunda7_end_time.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT i.`ID_`, 'UNDATED_MEMBER'
     FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
     WHERE i.`TIMESTAMP_` IS NULL
@@ -324,43 +162,27 @@ BEGIN
 END$$
 DELIMITER ;
 
--- cleanup_log_named: the root that a purge names.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_named;
+-- cleanup_log_due: how much is due, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_due;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_named(IN p_key varchar(255), OUT o_found boolean)
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_due(IN p_limit bigint, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes the root with this key to work_root, and whether there is one. [body a57a115aee23]'
+COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 98a97b108af9]'
 BEGIN
-    -- The work tables have the type and the collation of the key.
-    REPLACE INTO windrow_camunda7_end_time.work_cursor (only_row, id)
-    VALUES (1, p_key);
-    INSERT INTO windrow_camunda7_end_time.work_root (id, ended)
-    SELECT i.`ID_`, i.`TIMESTAMP_`
-    FROM windrow_camunda7_end_time.work_cursor AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = c.id
-    WHERE c.only_row = 1
-      AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
-      AND i.`PROCESS_INSTANCE_ID_` IS NULL;
-    SET o_found = ROW_COUNT() > 0;
-END$$
-DELIMITER ;
-
--- cleanup_log_mend: what killed runs left is finished where nobody is left of the members that were linked.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_mend;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_mend()
-SQL SECURITY DEFINER
-COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body 7789e4172c8b]'
-BEGIN
-    DELETE u
-    FROM windrow_camunda7_end_time.work_mend AS d
-    STRAIGHT_JOIN windrow_camunda7_end_time.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'cleanup_log'
-    LEFT JOIN (
-        SELECT DISTINCT k.run_id
-        FROM windrow_camunda7_end_time.work_torn AS k
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = k.lower_id
-    ) AS s ON s.run_id = d.run_id
-    WHERE s.run_id IS NULL;
+    DECLARE v_newest  datetime(6);
+    DECLARE v_default datetime(6);
+    SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
+    SELECT COUNT(*)
+    INTO o_families
+    FROM (
+        SELECT 1
+        FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
+        WHERE i.`TIMESTAMP_` < v_newest
+          AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
+          AND i.`PROCESS_INSTANCE_ID_` IS NULL
+          AND i.`TIMESTAMP_` IS NOT NULL
+        LIMIT p_limit
+    ) AS n;
 END$$
 DELIMITER ;
 
@@ -399,90 +221,7 @@ BEGIN
     DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
 END$$
 DELIMITER ;
-
--- cleanup_log_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 7c91c382ddd3]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'cleanup_log' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT i.`TIMESTAMP_` AS ended
-            FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
-            WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(432000, 86400) + 3600 SECOND
-              AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
-              AND i.`PROCESS_INSTANCE_ID_` IS NULL
-              AND i.`TIMESTAMP_` IS NOT NULL
-            ORDER BY i.`TIMESTAMP_`
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- cleanup_log_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 10eced9365cc]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_camunda7_end_time.cleanup_log_open();
-    CALL windrow_camunda7_end_time.cleanup_log_work();
-    CALL windrow_camunda7_end_time.cleanup_log_scope(p_now, NULL, NULL);
-    CALL windrow_camunda7_end_time.cleanup_log_next(p_limit);
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
-        FROM (
-            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM windrow_camunda7_end_time.work_root AS r
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-    SELECT MIN(s.cutoff) INTO v_least FROM windrow_camunda7_end_time.work_scope AS s WHERE s.cutoff > '1000-01-01 00:00:00';
-    IF v_least IS NULL THEN
-        SET o_soon = 0;
-    ELSE
-        UPDATE windrow_camunda7_end_time.work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL windrow_camunda7_end_time.cleanup_log_work();
-        CALL windrow_camunda7_end_time.cleanup_log_scope(p_now, NULL, NULL);
-        CALL windrow_camunda7_end_time.cleanup_log_next(p_limit);
-        SELECT COUNT(*) INTO o_soon FROM windrow_camunda7_end_time.work_root AS r;
-        CALL windrow_camunda7_end_time.cleanup_log_work();
-        CALL windrow_camunda7_end_time.cleanup_log_scope(p_then, NULL, NULL);
-        CALL windrow_camunda7_end_time.cleanup_log_next(p_limit);
-        SELECT COUNT(*) INTO v_later FROM windrow_camunda7_end_time.work_root AS r;
-        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
-    END IF;
-    CALL windrow_camunda7_end_time.cleanup_log_close();
-END$$
-DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_cleanup_log.sql', '[
-    "cleanup_log_batch", "cleanup_log_close", "cleanup_log_due", "cleanup_log_judge", "cleanup_log_mend",
-    "cleanup_log_named", "cleanup_log_next", "cleanup_log_open", "cleanup_log_outlook", "cleanup_log_row",
-    "cleanup_log_rows", "cleanup_log_scope", "cleanup_log_undated", "cleanup_log_work"
+    "cleanup_log_against", "cleanup_log_count", "cleanup_log_delete", "cleanup_log_due", "cleanup_log_members",
+    "cleanup_log_next", "cleanup_log_row", "cleanup_log_types", "cleanup_log_undated"
 ]');

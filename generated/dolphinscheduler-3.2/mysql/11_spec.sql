@@ -17,14 +17,14 @@ CALL windrow_dolphinscheduler_3_2.register_rule(1, '{
     "t_ds_dq_task_statistics_value", "t_ds_task_instance", "t_ds_process_instance"
   ],
   "time_name": "end_time", "zone": "UTC", "scope_name": "project_code", "scope_type": "bigint", "retention": 2592000,
-  "minimum": 604800, "retained": true, "counts_undated": true, "divided": true,
+  "minimum": 604800, "safety_lag": 86400, "retained": true, "counts_undated": true, "divided": true,
   "limits": {
     "back_off_max": 1800, "batch_families": 500, "ledger_days": 400, "lock_timeout": 100, "max_active_sessions": 0,
     "max_old_snapshot": 0, "nice": 0, "rate": 0, "retries": 3, "run_families": 10000, "run_rows": 0, "suspend_after": 5,
     "target_batch": 0, "time_budget": 1800
   },
   "along": "ended", "first_key": "-2147483648", "opt_in": true, "closed": true, "id_type": "bigint", "linked": true,
-  "batch_setting": "batch_families",
+  "clock": "+00:00", "batch_setting": "batch_families",
   "report_preview": [
     {"name": "candidateFamilyCount", "figure": "families"},
     {"name": "candidateWorkflowInstanceCount", "figure": "table", "table": "t_ds_process_instance"},

@@ -8,83 +8,15 @@ SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_F
     SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler;
 
--- workflow_instances_open: the work tables that live as long as a run, or a preview. Keys and scopes have the types of t_ds_workflow_instance.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_open;
+-- workflow_instances_types: what the work tables have their types from. Keys and scopes are those of t_ds_workflow_instance.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_open()
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch: the cursor, what a dry run or preview counted as gone, what it skipped. [body 445cb47247d1]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_workflow_instance. [body 799963ea9b15]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_type;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_type (
-        id bigint NOT NULL
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (id bigint NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
-    CALL windrow_dolphinscheduler.end_time_open('workflow_instances');
-END$$
-DELIMITER ;
-
--- workflow_instances_work: the work tables of one batch, empty.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_work()
-SQL SECURITY DEFINER
-COMMENT 'Makes the work tables of one batch anew. Key columns have the type and collation of t_ds_workflow_instance.id. [body 5469b0c3dcd4]'
-BEGIN
-    CALL windrow_dolphinscheduler.end_time_work();
-    -- The scopes whose files are not recorded.
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_silent;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_silent (
-        KEY (scope)
-    ) ENGINE = InnoDB AS
-    SELECT k.scope FROM windrow_dolphinscheduler.work_type AS k LIMIT 0;
-    -- The next roots of each scope, of which the first are those of the batch.
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_due;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_due (
-        ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
-        PRIMARY KEY (ended, id)
-    ) ENGINE = InnoDB AS
-    SELECT k.root_id AS id FROM windrow_dolphinscheduler.work_type AS k LIMIT 0;
-END$$
-DELIMITER ;
-
--- workflow_instances_close: the work tables go.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_close;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_close()
-SQL SECURITY DEFINER
-COMMENT 'Drops the work tables. [body 5be973a467a6]'
-BEGIN
-    CALL windrow_dolphinscheduler.end_time_close();
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_silent, windrow_dolphinscheduler.work_due, windrow_dolphinscheduler.work_lowest;
-END$$
-DELIMITER ;
-
--- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive).
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_scope;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_scope(
-    IN p_as_of     datetime(6),
-    IN p_retention bigint,
-    IN p_scope     varchar(255)
-)
-SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of, in the zone of the application (UTC). p_retention overrides the policies, never under 604800 seconds; the safety lag of 86400 seconds is added. [body 77c74a68a7b9]'
-BEGIN
-    INSERT INTO windrow_dolphinscheduler.work_scope (scope, cutoff)
-    SELECT
-        p.scope,
-        CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, p.retention_seconds), 604800) + 86400) SECOND, '+00:00', '+00:00')
-    FROM windrow_dolphinscheduler.policy AS p
-    WHERE p.rule = 'workflow_instances'
-      AND p.enabled
-      AND (p_scope IS NULL OR p.scope = p_scope)
-    ORDER BY p.scope;
-    INSERT INTO windrow_dolphinscheduler.work_silent (scope)
-    SELECT p.scope
-    FROM windrow_dolphinscheduler.policy AS p
-    WHERE p.rule = 'workflow_instances'
-      AND NOT p.artifacts;
 END$$
 DELIMITER ;
 
@@ -93,7 +25,7 @@ DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_next;
 DELIMITER $$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only; workflow_instances_judge decides. [body c579a943809c]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 5bf057e3bda0]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -102,16 +34,16 @@ BEGIN
     -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
     -- cursor on, and what earlier batches deleted before it is not passed again.
     scopes: LOOP
-        SELECT MIN(s.position) INTO v_position FROM windrow_dolphinscheduler.work_scope AS s WHERE s.position > v_position;
+        SELECT MIN(s.position) INTO v_position FROM work_scope AS s WHERE s.position > v_position;
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO windrow_dolphinscheduler.work_due (id, ended)
+        INSERT INTO work_due (id, ended)
         SELECT i.`id`, i.`end_time`
-        FROM windrow_dolphinscheduler.work_scope AS s
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_cursor AS c
+        FROM work_scope AS s
+        STRAIGHT_JOIN work_cursor AS c
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
-        LEFT JOIN windrow_dolphinscheduler.work_gone AS g ON g.id = i.`id`
+        LEFT JOIN work_gone AS g ON g.id = i.`id`
         WHERE s.position = v_position
           AND c.only_row = 1
           AND i.`end_time` < s.cutoff
@@ -126,600 +58,271 @@ BEGIN
         SET v_count = v_count + ROW_COUNT();
         -- Other scopes need not be read beyond what is already there.
         IF v_count >= p_limit THEN
-            SELECT d.ended INTO v_bound FROM windrow_dolphinscheduler.work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
+            SELECT d.ended INTO v_bound FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
         END IF;
     END LOOP scopes;
-    INSERT INTO windrow_dolphinscheduler.work_root (id, ended)
-    SELECT d.id, d.ended FROM windrow_dolphinscheduler.work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    INSERT INTO work_root (id, ended)
+    SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
 DELIMITER ;
 
--- workflow_instances_judge: expands the roots to their families and decides, row by row under lock, which may go.
---
--- A member is a row of t_ds_workflow_instance. Links to ids without a row are not followed.
--- Closed: the rows on both ends of a link go together or not at all; so members are collected in both directions.
--- Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_judge;
+-- workflow_instances_members: the rows of one depth of work_seen, and the links of them.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_members;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_judge(IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
-SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, and linked to nothing that stays. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay. [body 489e3a4411a3]'
-BEGIN
-    DECLARE v_depth   integer DEFAULT 0;
-    DECLARE v_count   bigint;
-    DECLARE v_found   bigint;
-    DECLARE v_doubts  bigint DEFAULT 0;
-    DECLARE v_torn    boolean DEFAULT EXISTS (SELECT 1 FROM windrow_dolphinscheduler.work_torn AS k);
-    DECLARE v_default datetime(6);
-    DECLARE v_first   datetime(6);
-    DECLARE v_last    datetime(6);
-
-    -- What is gone already is met, but not looked at.
-    INSERT INTO windrow_dolphinscheduler.work_seen (id, depth)
-    SELECT g.id, -1 FROM windrow_dolphinscheduler.work_gone AS g;
-    INSERT INTO windrow_dolphinscheduler.work_seen (id, depth)
-    SELECT r.id, 0 FROM windrow_dolphinscheduler.work_root AS r;
-    SET v_count = ROW_COUNT();
-    expansion: WHILE v_count > 0 DO
-        -- The rows of this level, in key order so that two batches cannot deadlock. What another session holds is left to it.
-        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it.
-        IF p_lock THEN
-            INSERT INTO windrow_dolphinscheduler.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, i.`end_time`,
-                CASE
-                    WHEN NOT (i.`is_sub_workflow` = 0) IS TRUE THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`project_code`
-            FROM windrow_dolphinscheduler.work_seen AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = w.id
-            LEFT JOIN windrow_dolphinscheduler.work_scope AS s ON s.scope = i.`project_code`
-            WHERE w.depth = v_depth
-            ORDER BY w.id
-            FOR UPDATE SKIP LOCKED;
-            SET v_found = ROW_COUNT();
-            IF v_found < v_count THEN
-                INSERT INTO windrow_dolphinscheduler.work_locked (id)
-                SELECT w.id
-                FROM windrow_dolphinscheduler.work_seen AS w
-                STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = w.id
-                LEFT JOIN windrow_dolphinscheduler.work_member AS m ON m.id = w.id
-                WHERE w.depth = v_depth
-                  AND m.id IS NULL;
-                SET v_doubts = v_doubts + ROW_COUNT();
-            END IF;
-        ELSE
-            INSERT INTO windrow_dolphinscheduler.work_member (id, depth, upwards, final, root, ended, cutoff, scope)
-            SELECT
-                w.id, v_depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, i.`end_time`,
-                CASE
-                    WHEN NOT (i.`is_sub_workflow` = 0) IS TRUE THEN w.cutoff
-                    WHEN p_purge THEN IF(v_depth = 0, '9999-12-31 23:59:59', NULL)
-                    ELSE COALESCE(s.cutoff, v_default)
-                END,
-                i.`project_code`
-            FROM windrow_dolphinscheduler.work_seen AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = w.id
-            LEFT JOIN windrow_dolphinscheduler.work_scope AS s ON s.scope = i.`project_code`
-            WHERE w.depth = v_depth;
-            SET v_found = ROW_COUNT();
-        END IF;
-        IF v_found = 0 THEN
-            LEAVE expansion;
-        END IF;
-
-        -- Read after the rows were locked: a link that was committed before is seen.
-        SET v_found = 0;
-        INSERT INTO windrow_dolphinscheduler.work_link (upper_id, lower_id, depth, upwards, cutoff)
-        SELECT m.id, l.`workflow_instance_id`, v_depth, false, m.cutoff
-        FROM windrow_dolphinscheduler.work_member AS m
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS l ON l.`parent_workflow_instance_id` = m.id
-        WHERE m.depth = v_depth
-          AND l.`workflow_instance_id` IS NOT NULL;
-        SET v_found = v_found + ROW_COUNT();
-        INSERT INTO windrow_dolphinscheduler.work_link (upper_id, lower_id, depth, upwards, cutoff)
-        SELECT l.`parent_workflow_instance_id`, m.id, v_depth, true, NULL
-        FROM windrow_dolphinscheduler.work_member AS m
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS l ON l.`workflow_instance_id` = m.id
-        WHERE m.depth = v_depth
-          AND l.`parent_workflow_instance_id` IS NOT NULL;
-        SET v_found = v_found + ROW_COUNT();
-        INSERT INTO windrow_dolphinscheduler.work_link (upper_id, lower_id, depth, upwards, cutoff)
-        SELECT m.id, l.`sub_workflow_instance_id`, v_depth, false, m.cutoff
-        FROM windrow_dolphinscheduler.work_member AS m
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`parent_workflow_instance_id` = m.id
-        WHERE m.depth = v_depth
-          AND l.`sub_workflow_instance_id` IS NOT NULL;
-        SET v_found = v_found + ROW_COUNT();
-        INSERT INTO windrow_dolphinscheduler.work_link (upper_id, lower_id, depth, upwards, cutoff)
-        SELECT l.`parent_workflow_instance_id`, m.id, v_depth, true, NULL
-        FROM windrow_dolphinscheduler.work_member AS m
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`sub_workflow_instance_id` = m.id
-        WHERE m.depth = v_depth
-          AND l.`parent_workflow_instance_id` IS NOT NULL;
-        SET v_found = v_found + ROW_COUNT();
-        -- Links that a killed run has deleted hold on.
-        IF v_torn THEN
-            INSERT INTO windrow_dolphinscheduler.work_link (upper_id, lower_id, depth, upwards, cutoff)
-            SELECT m.id, k.lower_id, v_depth, false, m.cutoff
-            FROM windrow_dolphinscheduler.work_member AS m
-            STRAIGHT_JOIN windrow_dolphinscheduler.work_torn AS k ON k.upper_id = m.id
-            WHERE m.depth = v_depth;
-            SET v_found = v_found + ROW_COUNT();
-            INSERT INTO windrow_dolphinscheduler.work_link (upper_id, lower_id, depth, upwards, cutoff)
-            SELECT k.upper_id, m.id, v_depth, true, NULL
-            FROM windrow_dolphinscheduler.work_member AS m
-            STRAIGHT_JOIN windrow_dolphinscheduler.work_torn AS k ON k.lower_id = m.id
-            WHERE m.depth = v_depth;
-            SET v_found = v_found + ROW_COUNT();
-        END IF;
-        IF v_found = 0 THEN
-            LEAVE expansion;
-        END IF;
-        INSERT IGNORE INTO windrow_dolphinscheduler.work_seen (id, depth, upwards, cutoff)
-        SELECT l.lower_id, v_depth + 1, false, l.cutoff
-        FROM windrow_dolphinscheduler.work_link AS l
-        WHERE l.depth = v_depth
-          AND NOT l.upwards;
-        SET v_count = ROW_COUNT();
-        INSERT IGNORE INTO windrow_dolphinscheduler.work_seen (id, depth, upwards, cutoff)
-        SELECT l.upper_id, v_depth + 1, true, NULL
-        FROM windrow_dolphinscheduler.work_link AS l
-        WHERE l.depth = v_depth
-          AND l.upwards;
-        SET v_count = v_count + ROW_COUNT();
-        SET v_depth = v_depth + 1;
-    END WHILE;
-
-    -- What speaks against anybody?
-    INSERT IGNORE INTO windrow_dolphinscheduler.work_held (id)
-    SELECT h.`key`
-    FROM windrow_dolphinscheduler.hold AS h
-    WHERE h.rule = 'workflow_instances'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    IF ROW_COUNT() > 0 THEN
-        SELECT v_doubts + COUNT(*) INTO v_doubts
-        FROM windrow_dolphinscheduler.work_held AS h
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_seen AS w ON w.id = h.id;
-    END IF;
-    SELECT
-        v_doubts + COUNT(CASE WHEN NOT m.final OR m.cutoff IS NULL OR (m.upwards AND NOT m.root) OR (NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff)) THEN 1 END),
-        COUNT(CASE WHEN m.root THEN 1 END),
-        MIN(m.cutoff),
-        MAX(m.cutoff)
-    INTO v_doubts, o_families, v_first, v_last
-    FROM windrow_dolphinscheduler.work_member AS m;
-    -- A member that two cutoffs apply to was compared with one of them only.
-    IF v_doubts = 0 AND v_first < v_last THEN
-        SELECT COUNT(*) INTO v_doubts
-        FROM windrow_dolphinscheduler.work_link AS l
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_member AS m ON m.id = l.lower_id
-        WHERE NOT l.upwards
-          AND m.cutoff <> l.cutoff;
-    END IF;
-    IF v_doubts > 0 THEN
-        CALL windrow_dolphinscheduler.end_time_doubt(true, p_purge);
-        SELECT COUNT(*) INTO o_families FROM windrow_dolphinscheduler.work_member AS m WHERE m.root;
-    END IF;
-END$$
-DELIMITER ;
-
--- workflow_instances_rows: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. Reads only. [body 4b8bfbb29346]'
-BEGIN
-    DECLARE v_rows bigint;
-    DECLARE v_more bigint;
-    CALL windrow_dolphinscheduler.workflow_instances_work();
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_k_t_ds_task_instance;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_task_instance (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS id FROM `dolphinscheduler`.`t_ds_task_instance` AS t LIMIT 0;
-    INSERT INTO windrow_dolphinscheduler.work_k_t_ds_task_instance (id)
-    SELECT t.`id`
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_k_t_ds_alert;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_alert (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS id FROM `dolphinscheduler`.`t_ds_alert` AS t LIMIT 0;
-    INSERT INTO windrow_dolphinscheduler.work_k_t_ds_alert (id)
-    SELECT t.`id`
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
-    -- The same keys once more, for statements that need them twice.
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_gone_2;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_gone_2 (
-        PRIMARY KEY (id)
-    ) ENGINE = InnoDB AS
-    SELECT w.id FROM windrow_dolphinscheduler.work_gone AS w;
-    SET o_rows = '';
-
-    -- t_ds_alert_send_status: rows belong to t_ds_alert.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_k_t_ds_alert AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, v_rows);
-
-    -- t_ds_alert: rows belong to t_ds_workflow_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_command: rows belong to t_ds_workflow_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_error_command: rows belong to t_ds_workflow_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id
-    LEFT JOIN windrow_dolphinscheduler.work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id`
-    WHERE o1.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_relation_workflow_instance: a link goes with either of its ends in t_ds_workflow_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
-    LEFT JOIN windrow_dolphinscheduler.work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id`
-    WHERE o1.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_serial_command: rows belong to t_ds_workflow_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_task_group_queue: rows belong to t_ds_workflow_instance or t_ds_task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_k_t_ds_task_instance AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = w.id
-    LEFT JOIN windrow_dolphinscheduler.work_gone AS o1 ON o1.id = t.`workflow_instance_id`
-    WHERE o1.id IS NULL;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_k_t_ds_task_instance AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-    -- t_ds_workflow_instance: the members themselves go last.
-    SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_dolphinscheduler.work_gone AS w
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS t ON t.`id` = w.id;
-    SET v_rows = v_rows + v_more;
-    SET o_rows = CONCAT(o_rows, ', ', v_rows);
-    SET o_rows = CONCAT('[', o_rows, ']');
-    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_gone_2;
-    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_task_instance;
-    DROP TEMPORARY TABLE windrow_dolphinscheduler.work_k_t_ds_alert;
-END$$
-DELIMITER ;
-
--- workflow_instances_batch: deletes what workflow_instances_judge left in work_member, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_batch;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_batch(
-    IN  p_run  bigint,
-    OUT o_rows longtext
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_members(
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the families whose rows workflow_instances_judge has locked and left in work_member: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. workflow_instances_step calls it, and rolls back for a dry run. [body 27aea16a84f6]'
+COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 7ebae18ed509]'
 BEGIN
-    DECLARE v_members bigint;
-    DECLARE v_rows    bigint;
-    DECLARE v_any     boolean;
-    DECLARE v_message varchar(128);
-    SET o_rows = '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]';
-    SELECT COUNT(m.id) INTO v_members FROM windrow_dolphinscheduler.work_member AS m;
-    IF v_members > 0 THEN
-        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
-        INSERT INTO windrow_dolphinscheduler.unfinished (run_id, rule, links)
-        SELECT p_run, 'workflow_instances', COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
-        FROM windrow_dolphinscheduler.work_link AS l
-        STRAIGHT_JOIN windrow_dolphinscheduler.work_member AS m ON m.id = l.lower_id
-        WHERE NOT l.upwards;
-
-        -- The files that t_ds_task_instance names go to the outbox, to be removed later.
-        INSERT INTO windrow_dolphinscheduler.artifact (run_id, rule, host, path)
-        SELECT p_run, 'workflow_instances', t.`host`, t.`log_path`
-        FROM windrow_dolphinscheduler.work_member AS w
-        LEFT JOIN windrow_dolphinscheduler.work_silent AS s ON s.scope = w.scope
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id
-        WHERE t.`log_path` <> ''
-          AND s.scope IS NULL;
-        SET o_rows = '';
-        -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
-        -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
-
-        -- t_ds_alert_send_status: rows belong to t_ds_alert.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, v_rows);
-
-        -- t_ds_alert: rows belong to t_ds_workflow_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_command: rows belong to t_ds_workflow_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_error_command: rows belong to t_ds_workflow_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_relation_workflow_instance: a link goes with either of its ends in t_ds_workflow_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_serial_command: rows belong to t_ds_workflow_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_task_group_queue: rows belong to t_ds_workflow_instance or t_ds_task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
-        SET v_rows = 0;
-        SELECT EXISTS (
-            SELECT 1
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id
-        ) INTO v_any;
-        IF v_any THEN
-            DELETE t
-            FROM windrow_dolphinscheduler.work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
-            SET v_rows = v_rows + ROW_COUNT();
-        END IF;
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-
-        -- t_ds_workflow_instance: the members themselves go last.
-        DELETE t
-        FROM windrow_dolphinscheduler.work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS t ON t.`id` = w.id;
-        SET v_rows = ROW_COUNT();
-        SET o_rows = CONCAT(o_rows, ', ', v_rows);
-        SET o_rows = CONCAT('[', o_rows, ']');
-        IF v_rows <> v_members THEN
-            SET v_message = LEFT(CONCAT(v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', 't_ds_workflow_instance'), 128);
-            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
-        END IF;
+    IF p_lock THEN
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, i.`end_time`,
+            IF((i.`is_sub_workflow` = 0) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`project_code`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`project_code`
+        WHERE w.depth = p_depth
+        ORDER BY w.id
+        FOR UPDATE SKIP LOCKED;
+        SET o_found = ROW_COUNT();
+    ELSE
+        INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
+        SELECT
+            i.`id`, w.depth, w.upwards, (i.`state` IN (3, 5, 6, 7)) IS TRUE, (i.`is_sub_workflow` = 0) IS TRUE, i.`end_time`,
+            IF((i.`is_sub_workflow` = 0) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`project_code`
+        FROM work_seen AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = w.id
+        LEFT JOIN work_scope AS s ON s.scope = i.`project_code`
+        WHERE w.depth = p_depth;
+        SET o_found = ROW_COUNT();
     END IF;
+    -- Read after the rows were locked: a link that was committed before is seen.
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
+    SELECT m.id, l.`workflow_instance_id`, p_depth, false, m.cutoff
+    FROM work_member AS m
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS l ON l.`parent_workflow_instance_id` = m.id
+    WHERE m.depth = p_depth
+      AND l.`workflow_instance_id` IS NOT NULL;
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
+    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, NULL
+    FROM work_member AS m
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS l ON l.`workflow_instance_id` = m.id
+    WHERE m.depth = p_depth
+      AND l.`parent_workflow_instance_id` IS NOT NULL;
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
+    SELECT m.id, l.`sub_workflow_instance_id`, p_depth, false, m.cutoff
+    FROM work_member AS m
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`parent_workflow_instance_id` = m.id
+    WHERE m.depth = p_depth
+      AND l.`sub_workflow_instance_id` IS NOT NULL;
+    INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
+    SELECT l.`parent_workflow_instance_id`, m.id, p_depth, true, NULL
+    FROM work_member AS m
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS l ON l.`sub_workflow_instance_id` = m.id
+    WHERE m.depth = p_depth
+      AND l.`parent_workflow_instance_id` IS NOT NULL;
+END$$
+DELIMITER ;
+
+-- workflow_instances_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_count;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_count(OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body b170fccd390c]'
+BEGIN
+    DECLARE v_rows bigint DEFAULT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_k_t_ds_task_instance, work_k_t_ds_alert, work_gone_2;
+    CREATE TEMPORARY TABLE work_k_t_ds_task_instance (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`id` AS id FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
+    CREATE TEMPORARY TABLE work_k_t_ds_alert (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`id` AS id FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
+    -- The same keys once more, for statements that need them twice.
+    CREATE TEMPORARY TABLE work_gone_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT w.id FROM work_gone AS w;
+    SET o_rows = '[';
+    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_k_t_ds_alert AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id
+        LEFT JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
+        LEFT JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_t_ds_task_instance AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = w.id
+        LEFT JOIN work_gone AS o1 ON o1.id = t.`workflow_instance_id` WHERE o1.id IS NULL;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_t_ds_task_instance AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
+    SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS t ON t.`id` = w.id;
+    DROP TEMPORARY TABLE work_k_t_ds_task_instance, work_k_t_ds_alert, work_gone_2;
+END$$
+DELIMITER ;
+
+-- workflow_instances_delete: deletes the families of work_member, children before parents, in the caller's transaction.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_delete;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_delete(IN p_run bigint, OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. [body 113bd58cc6c9]'
+BEGIN
+    DECLARE v_rows    bigint DEFAULT 0;
+    DECLARE v_any     boolean;
+    SET o_rows = '[';
+    -- The files that t_ds_task_instance names go to the outbox, to be removed later.
+    INSERT INTO artifact (run_id, rule, host, path)
+    SELECT p_run, 'workflow_instances', t.`host`, t.`log_path`
+    FROM work_member AS w
+    LEFT JOIN work_silent AS s ON s.scope = w.scope
+    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id
+    WHERE t.`log_path` <> ''
+      AND s.scope IS NULL;
+    -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
+    -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
+    -- t_ds_alert_send_status: rows belong to t_ds_alert.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert_send_status` AS t ON t.`alert_id` = p.`id`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_alert: rows belong to t_ds_workflow_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_command: rows belong to t_ds_workflow_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_error_command: rows belong to t_ds_workflow_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_relation_sub_workflow: a link goes with either of its ends in t_ds_workflow_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_relation_workflow_instance: a link goes with either of its ends in t_ds_workflow_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_serial_command: rows belong to t_ds_workflow_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_task_group_queue: rows belong to t_ds_workflow_instance or t_ds_task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = p.`id`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_task_instance_context: rows belong to t_ds_task_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS p ON p.`workflow_instance_id` = w.id
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = p.`id`;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_task_instance: rows belong to t_ds_workflow_instance.
+    SELECT EXISTS (SELECT 1 FROM work_member AS w
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id) INTO v_any;
+    IF v_any THEN
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance` AS t ON t.`workflow_instance_id` = w.id;
+        SET v_rows = v_rows + ROW_COUNT();
+    END IF;
+    SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
+    -- t_ds_workflow_instance: the members themselves go last.
+    DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS t ON t.`id` = w.id;
+    SET v_rows = ROW_COUNT();
+    SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
 DELIMITER ;
 
 -- workflow_instances_undated: roots that are final but carry no end time; they can never become due.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_undated;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_undated(IN p_as_of datetime(6), IN p_scope varchar(255))
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no end_time, so that no retention can ever be reached. Reads only. [body 351fcbbfc307]'
+COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 1f0b371fa4d7]'
 BEGIN
-    CALL windrow_dolphinscheduler.workflow_instances_work();
-    CALL windrow_dolphinscheduler.workflow_instances_scope(p_as_of, NULL, p_scope);
-    INSERT INTO windrow_dolphinscheduler.work_skip (skip_key, reason)
+    INSERT INTO work_skip (skip_key, reason)
     SELECT i.`id`, 'UNDATED_MEMBER'
-    FROM windrow_dolphinscheduler.work_scope AS s
+    FROM work_scope AS s
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
     WHERE i.`end_time` IS NULL
       AND i.`is_sub_workflow` = 0
@@ -728,64 +331,42 @@ BEGIN
 END$$
 DELIMITER ;
 
--- workflow_instances_named: the root that a purge names.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_named(IN p_key varchar(255), OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'Writes the root with this key to work_root, and whether there is one. [body 7c3fe63c557e]'
-BEGIN
-    -- The work tables have the type and the collation of the key.
-    REPLACE INTO windrow_dolphinscheduler.work_cursor (only_row, id)
-    VALUES (1, p_key);
-    INSERT INTO windrow_dolphinscheduler.work_root (id, ended)
-    SELECT i.`id`, i.`end_time`
-    FROM windrow_dolphinscheduler.work_cursor AS c
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = c.id
-    WHERE c.only_row = 1
-      AND i.`is_sub_workflow` = 0;
-    SET o_found = ROW_COUNT() > 0;
-END$$
-DELIMITER ;
-
--- workflow_instances_mend: what killed runs left is finished where nobody is left of the members that were linked.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_mend;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_mend()
-SQL SECURITY DEFINER
-COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone. [body d3096e60b1f2]'
-BEGIN
-    DELETE u
-    FROM windrow_dolphinscheduler.work_mend AS d
-    STRAIGHT_JOIN windrow_dolphinscheduler.unfinished AS u ON u.run_id = d.run_id AND u.rule = 'workflow_instances'
-    LEFT JOIN (
-        SELECT DISTINCT k.run_id
-        FROM windrow_dolphinscheduler.work_torn AS k
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`id` = k.lower_id
-    ) AS s ON s.run_id = d.run_id
-    WHERE s.run_id IS NULL;
-END$$
-DELIMITER ;
-
 -- workflow_instances_unlisted: final roots that would be old enough, of scopes that nobody lists.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_unlisted;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_unlisted(IN p_as_of datetime(6), IN p_retention bigint, OUT o_count bigint)
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_unlisted(IN p_before datetime(6), OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots are old enough, by the default retention, and of a scope without a policy. Reads only. [body 33747cd948ba]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 67d6f646dafd]'
 BEGIN
-    DECLARE v_default datetime(6);
-    SET v_default = CONVERT_TZ(p_as_of - INTERVAL (GREATEST(COALESCE(p_retention, 2592000), 604800) + 86400) SECOND, '+00:00', '+00:00');
-    CALL windrow_dolphinscheduler.workflow_instances_work();
-    CALL windrow_dolphinscheduler.workflow_instances_scope(p_as_of, NULL, NULL);
     SELECT COUNT(*)
     INTO o_count
     FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
-    LEFT JOIN windrow_dolphinscheduler.work_scope AS s ON s.scope = i.`project_code`
-    WHERE i.`end_time` < v_default
+    LEFT JOIN work_scope AS s ON s.scope = i.`project_code`
+    WHERE i.`end_time` < p_before
       AND i.`is_sub_workflow` = 0
       AND i.`state` IN (3, 5, 6, 7)
       AND s.position IS NULL;
+END$$
+DELIMITER ;
+
+-- workflow_instances_due: how much is due, counted up to a limit.
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_due;
+DELIMITER $$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_due(IN p_limit bigint, OUT o_families bigint)
+SQL SECURITY DEFINER
+COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 7f333ad63255]'
+BEGIN
+    SELECT COUNT(*)
+    INTO o_families
+    FROM (
+        SELECT 1
+        FROM work_scope AS s
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = s.scope
+        WHERE i.`end_time` < s.cutoff
+          AND i.`is_sub_workflow` = 0
+          AND i.`state` IN (3, 5, 6, 7)
+        LIMIT p_limit
+    ) AS n;
 END$$
 DELIMITER ;
 
@@ -848,110 +429,8 @@ BEGIN
     DROP TEMPORARY TABLE windrow_dolphinscheduler.work_hold;
 END$$
 DELIMITER ;
-
--- workflow_instances_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body af7ec3c8b8e4]'
-BEGIN
-    SELECT n.families, n.complete
-    INTO o_families, o_complete
-    FROM (
-        SELECT 'workflow_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
-            -- The oldest of each scope.
-            SELECT MIN(o.ended)
-            FROM (
-                SELECT (
-                    SELECT i.`end_time`
-                    FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
-                    WHERE i.`project_code` = CAST(p.scope AS SIGNED)
-                      AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-                      AND i.`is_sub_workflow` = 0
-                      AND i.`state` IN (3, 5, 6, 7)
-                    ORDER BY i.`end_time`
-                    LIMIT 1
-                ) AS ended
-                FROM windrow_dolphinscheduler.policy AS p
-                WHERE p.rule = 'workflow_instances'
-                  AND p.enabled
-            ) AS o
-        ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < p_limit AS complete
-        FROM (
-            SELECT i.`end_time` AS ended
-            FROM windrow_dolphinscheduler.policy AS p
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = CAST(p.scope AS SIGNED)
-            WHERE p.rule = 'workflow_instances'
-              AND p.enabled
-              AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
-              AND i.`is_sub_workflow` = 0
-              AND i.`state` IN (3, 5, 6, 7)
-            LIMIT p_limit
-        ) AS n
-    ) AS n;
-END$$
-DELIMITER ;
-
--- workflow_instances_outlook: how what is due lies along time, and how much becomes due until p_then.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_outlook;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_outlook(
-    IN  p_now      datetime(6),
-    IN  p_then     datetime(6),
-    IN  p_limit    bigint,
-    IN  p_parts    bigint,
-    OUT o_families bigint,
-    OUT o_complete boolean,
-    OUT o_list     longtext,
-    OUT o_soon     bigint
-)
-SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only. [body 4592e0f10d02]'
-BEGIN
-    DECLARE v_later bigint;
-    DECLARE v_least datetime(6);
-    DECLARE v_most  datetime(6);
-    SET o_list = '', o_soon = NULL, v_least = NULL;
-    CALL windrow_dolphinscheduler.workflow_instances_open();
-    CALL windrow_dolphinscheduler.workflow_instances_work();
-    CALL windrow_dolphinscheduler.workflow_instances_scope(p_now, NULL, NULL);
-    CALL windrow_dolphinscheduler.workflow_instances_next(p_limit);
-    SELECT
-        COALESCE(SUM(p.families), 0),
-        COALESCE(SUM(p.families), 0) < p_limit,
-        COALESCE(GROUP_CONCAT(CONCAT('{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))), '", "families": ', p.families, '}') ORDER BY p.part SEPARATOR ', '), '')
-    INTO o_families, o_complete, o_list
-    FROM (
-        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
-        FROM (
-            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
-            FROM windrow_dolphinscheduler.work_root AS r
-        ) AS d
-        GROUP BY d.part
-    ) AS p;
-    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
-    SELECT MIN(s.cutoff) INTO v_least FROM windrow_dolphinscheduler.work_scope AS s WHERE s.cutoff > '1000-01-01 00:00:00';
-    IF v_least IS NULL THEN
-        SET o_soon = 0;
-    ELSE
-        UPDATE windrow_dolphinscheduler.work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL windrow_dolphinscheduler.workflow_instances_work();
-        CALL windrow_dolphinscheduler.workflow_instances_scope(p_now, NULL, NULL);
-        CALL windrow_dolphinscheduler.workflow_instances_next(p_limit);
-        SELECT COUNT(*) INTO o_soon FROM windrow_dolphinscheduler.work_root AS r;
-        CALL windrow_dolphinscheduler.workflow_instances_work();
-        CALL windrow_dolphinscheduler.workflow_instances_scope(p_then, NULL, NULL);
-        CALL windrow_dolphinscheduler.workflow_instances_next(p_limit);
-        SELECT COUNT(*) INTO v_later FROM windrow_dolphinscheduler.work_root AS r;
-        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
-    END IF;
-    CALL windrow_dolphinscheduler.workflow_instances_close();
-END$$
-DELIMITER ;
 CALL windrow_dolphinscheduler.register_routines('30_workflow_instances.sql', '[
-    "workflow_instances_batch", "workflow_instances_close", "workflow_instances_due", "workflow_instances_judge",
-    "workflow_instances_mend", "workflow_instances_named", "workflow_instances_next", "workflow_instances_open",
-    "workflow_instances_outlook", "workflow_instances_row", "workflow_instances_rows", "workflow_instances_scope",
-    "workflow_instances_undated", "workflow_instances_unlisted", "workflow_instances_work"
+    "workflow_instances_count", "workflow_instances_delete", "workflow_instances_due", "workflow_instances_members",
+    "workflow_instances_next", "workflow_instances_row", "workflow_instances_types", "workflow_instances_undated",
+    "workflow_instances_unlisted"
 ]');

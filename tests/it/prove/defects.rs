@@ -35,7 +35,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "shared-rows-unseen",
         what: "a row that is to go with all of its parents goes with the first",
         postgres: &[edit("v_other := v_other || n_other;", "")],
-        mysql: &[edit("m.id, v_depth, true, true", "m.id, -9, true, true")],
+        mysql: &[edit("m.id, p_depth, true, true", "m.id, -9, true, true")],
         noticed_by: &["several::SERVER::by_default_a_row_goes_with_all_of_its_parents"],
     },
     Defect {
@@ -196,7 +196,7 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "ORDER BY i.\"id\"",
         )],
         mysql: &[edit(
-            "ORDER BY w.id\n            FOR UPDATE SKIP LOCKED",
+            "ORDER BY w.id\n        FOR UPDATE SKIP LOCKED",
             "ORDER BY w.id",
         )],
         noticed_by: &["rivals::SERVER::a_family_with_a_locked_member_is_skipped_without_waiting"],
@@ -205,14 +205,23 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "no-safety-lag",
         what: "the safety lag is not added to the retention",
         postgres: &[edit("604800) + 86400)", "604800) + 0)")],
-        mysql: &[edit("604800) + 86400)", "604800) + 0)")],
+        mysql: &[edit(
+            "GREATEST(p_seconds, r.minimum) + JSON_VALUE(r.document, '$.safety_lag')",
+            "GREATEST(p_seconds, r.minimum)",
+        )],
         noticed_by: &[CLOSED],
     },
     Defect {
         name: "disabled-policy",
         what: "a disabled policy counts like another",
         postgres: &[edit("\n      AND p.enabled\n", "\n")],
-        mysql: &[edit("\n      AND p.enabled\n", "\n")],
+        mysql: &[
+            edit("AND (p.enabled OR NOT v_opt_in)", "AND true"),
+            edit(
+                "IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)",
+                "COALESCE(p_retention, p.retention_seconds)",
+            ),
+        ],
         noticed_by: &[CLOSED],
     },
     Defect {
@@ -236,8 +245,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "hold AS h\n        WHERE h.rule = left(p_rule, -1)\n",
         )],
         mysql: &[edit(
-            "hold AS h\n    WHERE h.rule = 'workflow_instances'",
-            "hold AS h\n    WHERE h.rule = 'workflow_instance'",
+            "hold AS h\n    WHERE h.rule = p_rule\n      AND (h.until",
+            "hold AS h\n    WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n      AND (h.until",
         )],
         noticed_by: &[
             "oracle::cases::SERVER::a_held_family_stays_until_the_hold_ends",
@@ -268,8 +277,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
             "    IF cardinality(o_members) = 0 THEN\n        RETURN;\n    END IF;\n    DELETE FROM D.\"t_ds_workflow_instance\" AS t WHERE t.\"id\" = ANY (o_members);\n",
         )],
         mysql: &[edit(
-            "        SET o_rows = '';\n",
-            "        SET o_rows = '';\n        DELETE t FROM W.work_member AS w STRAIGHT_JOIN D.`t_ds_workflow_instance` AS t ON t.`id` = w.id;\n",
+            "    DECLARE v_any     boolean;\n    SET o_rows = '[';\n",
+            "    DECLARE v_any     boolean;\n    SET o_rows = '[';\n    DELETE t FROM W.work_member AS w STRAIGHT_JOIN D.`t_ds_workflow_instance` AS t ON t.`id` = w.id;\n",
         )],
         noticed_by: &[KEYED],
     },
@@ -278,8 +287,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         what: "a batch is committed before it is whole (PostgreSQL lets no function do that)",
         postgres: &[],
         mysql: &[edit(
-            "        SET o_rows = '';\n",
-            "        COMMIT;\n        SET o_rows = '';\n",
+            "        CALL perform(p_rule, 'delete',",
+            "        COMMIT;\n        CALL perform(p_rule, 'delete',",
         )],
         noticed_by: &[
             "crash::SERVER::a_cancelled_run_leaves_no_half_family_and_no_lock",

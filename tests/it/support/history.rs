@@ -538,18 +538,18 @@ impl Client {
             ),
             Dialect::Mysql | Dialect::Mariadb => {
                 self.execute(&format!(
-                    "CALL W.workflow_instances_open();
-                     CALL W.workflow_instances_work();
-                     CALL W.workflow_instances_scope(UTC_TIMESTAMP(6), NULL, NULL);
+                    "CALL W.end_time_open('workflow_instances');
+                     CALL W.end_time_work('workflow_instances');
+                     CALL W.end_time_scope('workflow_instances', UTC_TIMESTAMP(6), NULL, NULL);
                      CALL W.workflow_instances_next({limit} * 3);
-                     CALL W.workflow_instances_judge(false, false, @families)"
+                     CALL W.end_time_judge('workflow_instances', false, false, @families)"
                 ))?;
                 format!("SELECT r.id FROM W.work_root AS r JOIN W.work_member AS m ON m.id = r.id ORDER BY r.ended, r.id LIMIT {limit}")
             }
         };
         let due = self.texts(&sql)?;
         if self.dialect != Dialect::Postgres {
-            self.execute("CALL W.workflow_instances_close()")?;
+            self.execute("CALL W.end_time_close('workflow_instances')")?;
         }
         let due: Vec<i64> = due
             .iter()

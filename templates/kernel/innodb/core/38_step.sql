@@ -416,7 +416,9 @@ COMMENT 'Makes the work tables that outlive a batch.'
 BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);
-    IF v_kind = 'timed' THEN
+    IF v_kind = 'end-time' THEN
+        CALL end_time_open(p_rule);
+    ELSEIF v_kind = 'timed' THEN
         CALL timed_open(p_rule);
     ELSEIF v_kind = 'single' THEN
         CALL single_open(p_rule);
@@ -468,7 +470,9 @@ COMMENT 'Drops the work tables.'
 BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);
-    IF v_kind = 'timed' THEN
+    IF v_kind = 'end-time' THEN
+        CALL end_time_close(p_rule);
+    ELSEIF v_kind = 'timed' THEN
         CALL timed_close(p_rule);
     ELSEIF v_kind = 'single' THEN
         CALL single_close(p_rule);
@@ -521,7 +525,9 @@ COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Re
 BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);
-    IF v_kind = 'timed' THEN
+    IF v_kind = 'end-time' THEN
+        CALL end_time_due(p_rule, p_limit, o_families, o_complete);
+    ELSEIF v_kind = 'timed' THEN
         CALL timed_due(p_rule, p_limit, o_families, o_complete);
     ELSE
         SET @windrow_limit = p_limit;
@@ -546,7 +552,9 @@ COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equa
 BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);
-    IF v_kind = 'timed' THEN
+    IF v_kind = 'end-time' THEN
+        CALL end_time_outlook(p_rule, p_now, p_then, p_limit, p_parts, o_families, o_complete, o_list, o_soon);
+    ELSEIF v_kind = 'timed' THEN
         CALL timed_outlook(p_rule, p_now, p_then, p_limit, p_parts, o_families, o_complete, o_list, o_soon);
     ELSEIF v_kind = 'single' THEN
         -- Single rows do not lie along a time.

@@ -2,6 +2,10 @@
 -- emptied: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once.
 -- Of the types of keys and scopes nothing is known here: the rule makes work_type (id, root_id, scope), from which the others
 -- have them.
+--
+-- The verbs of a rule: types and keys make work tables, source says the retentions of scopes without a policy, next searches
+-- roots, members reads rows and their links, against says which of them stay for a reason outside of their family, delete and
+-- count do as they say, undated, unlisted and due count roots. What is decided is decided here.
 
 -- end_time_open: the work tables that live as long as a run, or a preview.
 --# create procedure end_time_open
@@ -15,7 +19,8 @@ BEGIN
     INTO v_key, v_time
     FROM rule AS r
     WHERE r.rule = p_rule;
-    DROP TEMPORARY TABLE IF EXISTS work_cursor, work_gone, work_skipped, work_mend, work_torn;
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn;
+    CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_cursor (
         only_row integer NOT NULL DEFAULT 1,
         ended datetime(6) NOT NULL DEFAULT '1000-01-01 00:00:00',
@@ -54,21 +59,59 @@ END;
 
 -- end_time_work: the work tables of one batch, empty.
 --# create procedure end_time_work
-CREATE PROCEDURE end_time_work()
+CREATE PROCEDURE end_time_work(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the types of work_type.'
 BEGIN
+    DECLARE v_scoped  boolean;
+    DECLARE v_opt_in  boolean;
+    DECLARE v_within  boolean;
+    DECLARE v_keyed   boolean;
+    SELECT
+        r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.within'),
+        JSON_CONTAINS_PATH(r.document, 'one', '$.keyed')
+    INTO v_scoped, v_opt_in, v_within, v_keyed
+    FROM rule AS r
+    WHERE r.rule = p_rule;
     DROP TEMPORARY TABLE IF EXISTS
         work_scope, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
-        work_front, work_case, work_rise, work_reach, work_stay, work_skip;
-    -- Whom the rule may clean, up to which end time (exclusive), or the seconds to it; the row without a scope holds for all
-    -- others.
+        work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
+    IF v_keyed THEN
+        CALL perform(p_rule, 'keys', 'true');
+    END IF;
+    IF v_scoped THEN
+        -- The scopes whose files are not recorded.
+        CREATE TEMPORARY TABLE work_silent (
+            KEY (scope)
+        ) ENGINE = InnoDB AS
+        SELECT k.scope FROM work_type AS k LIMIT 0;
+    END IF;
+    IF v_opt_in THEN
+        -- The next roots of each scope, of which the first are those of the batch.
+        CREATE TEMPORARY TABLE work_due (
+            ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
+            PRIMARY KEY (ended, id)
+        ) ENGINE = InnoDB AS
+        SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
+    END IF;
+    IF v_within THEN
+        -- What was deleted in which round.
+        CREATE TEMPORARY TABLE work_lowest (
+            round integer NOT NULL DEFAULT 0,
+            PRIMARY KEY (id),
+            KEY (round)
+        ) ENGINE = InnoDB AS
+        SELECT k.id FROM work_type AS k LIMIT 0;
+    END IF;
+    -- Whom the rule may clean, up to which end time (exclusive), and its retention, NULL: for ever; the row without a scope
+    -- holds for all others.
     CREATE TEMPORARY TABLE work_scope (
         position integer NOT NULL AUTO_INCREMENT,
         cutoff datetime(6),
         seconds bigint,
         PRIMARY KEY (position),
-        KEY (scope)
+        KEY (scope),
+        KEY (seconds)
     ) ENGINE = InnoDB AS
     SELECT k.scope FROM work_type AS k LIMIT 0;
     CREATE TEMPORARY TABLE work_held (
@@ -186,14 +229,228 @@ END;
 
 -- end_time_close: the work tables go.
 --# create procedure end_time_close
-CREATE PROCEDURE end_time_close()
+CREATE PROCEDURE end_time_close(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables.'
 BEGIN
+    DECLARE v_keyed boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.keyed') FROM rule AS r WHERE r.rule = p_rule);
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn,
         work_scope, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
-        work_front, work_case, work_rise, work_reach, work_stay, work_skip;
+        work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
+    IF v_keyed THEN
+        CALL perform(p_rule, 'keys', 'false');
+    END IF;
+END;
+
+-- end_time_cutoff: up to which end time (exclusive) a retention lets go, by the clock of the application.
+--# create procedure end_time_cutoff
+CREATE PROCEDURE end_time_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_seconds bigint, OUT o_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'The cutoff of a retention counted from p_as_of: never under the minimum of the rule, and the safety lag is added.'
+BEGIN
+    DECLARE v_calendar boolean;
+    DECLARE v_clock    varchar(64);
+    DECLARE v_seconds  bigint;
+    SELECT
+        JSON_CONTAINS_PATH(r.document, 'one', '$.calendar'), JSON_VALUE(r.document, '$.clock'),
+        GREATEST(p_seconds, r.minimum) + JSON_VALUE(r.document, '$.safety_lag')
+    INTO v_calendar, v_clock, v_seconds
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    IF v_calendar THEN
+        CALL days_before(p_as_of, v_seconds, v_clock, o_cutoff);
+    ELSE
+        SET o_cutoff = p_as_of - INTERVAL v_seconds SECOND;
+    END IF;
+    SET o_cutoff = CONVERT_TZ(o_cutoff, '+00:00', v_clock);
+END;
+
+-- end_time_scope: whom the rule may clean, and up to which end time (exclusive).
+--# create procedure end_time_scope
+CREATE PROCEDURE end_time_scope(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, IN p_scope varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of. p_retention overrides the policies and the source of the rule.'
+BEGIN
+    DECLARE v_scoped  boolean;
+    DECLARE v_opt_in  boolean;
+    DECLARE v_source  boolean;
+    DECLARE v_default bigint;
+    DECLARE v_least   datetime(6);
+    DECLARE v_listed  bigint DEFAULT 0;
+    DECLARE v_seconds bigint DEFAULT -1;
+    DECLARE v_cutoff  datetime(6);
+    SELECT
+        r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
+        COALESCE(p_retention, r.retention, r.minimum), IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00')
+    INTO v_scoped, v_opt_in, v_source, v_default, v_least
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    IF v_scoped THEN
+        INSERT INTO work_scope (scope, seconds)
+        SELECT p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+        FROM policy AS p
+        WHERE p.rule = p_rule
+          AND (p.enabled OR NOT v_opt_in)
+          AND (p_scope IS NULL OR p.scope = p_scope)
+        ORDER BY p.scope;
+        IF v_source THEN
+            SET @windrow_retention = p_retention, @windrow_scope = p_scope;
+            CALL perform(p_rule, 'source', '@windrow_retention, @windrow_scope');
+        END IF;
+    END IF;
+    IF NOT v_opt_in THEN
+        IF v_scoped AND p_scope IS NOT NULL THEN
+            SELECT COUNT(s.position) INTO v_listed FROM work_scope AS s;
+        END IF;
+        IF v_listed = 0 THEN
+            INSERT INTO work_scope (scope, seconds)
+            VALUES (IF(v_scoped, p_scope, NULL), v_default);
+        END IF;
+    END IF;
+    -- The cutoff of each length that there is. No length: for ever.
+    lengths: LOOP
+        SELECT MIN(s.seconds) INTO v_seconds FROM work_scope AS s WHERE s.seconds > v_seconds;
+        IF v_seconds IS NULL THEN
+            LEAVE lengths;
+        END IF;
+        CALL end_time_cutoff(p_rule, p_as_of, v_seconds, v_cutoff);
+        UPDATE work_scope SET cutoff = v_cutoff WHERE seconds = v_seconds;
+    END LOOP lengths;
+    UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
+END;
+
+-- end_time_judge: expands the roots to their families and decides, row by row under lock, which may go.
+--
+-- A member is a row of the root table. Links to ids without a row are not followed. Closed: the rows on both ends of a link go
+-- together or not at all; so members are collected in both directions. Literal: a root's own descendants decide, whoever else
+-- links to them. Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
+--# create procedure end_time_judge
+CREATE PROCEDURE end_time_judge(IN p_rule varchar(64), IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
+SQL SECURITY DEFINER
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay.'
+BEGIN
+    DECLARE v_closed  boolean;
+    DECLARE v_linked  boolean;
+    DECLARE v_nested  boolean;
+    DECLARE v_keeps   boolean;
+    DECLARE v_newest  boolean;
+    DECLARE v_late    datetime(6);
+    DECLARE v_default datetime(6);
+    DECLARE v_depth   integer DEFAULT 0;
+    DECLARE v_count   bigint;
+    DECLARE v_found   bigint;
+    DECLARE v_doubts  bigint DEFAULT 0;
+    DECLARE v_torn    boolean DEFAULT EXISTS (SELECT 1 FROM work_torn AS k);
+    DECLARE v_first   datetime(6);
+    DECLARE v_last    datetime(6);
+    SELECT
+        JSON_CONTAINS_PATH(r.document, 'one', '$.closed'), JSON_CONTAINS_PATH(r.document, 'one', '$.linked'),
+        JSON_CONTAINS_PATH(r.document, 'one', '$.nested'), JSON_CONTAINS_PATH(r.document, 'one', '$.keeps'),
+        JSON_CONTAINS_PATH(r.document, 'one', '$.newest'), IF(r.zoned, '2038-01-19 03:14:07', '9999-12-31 23:59:59')
+    INTO v_closed, v_linked, v_nested, v_keeps, v_newest, v_late
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    SET v_default = (SELECT s.cutoff FROM work_scope AS s WHERE s.scope IS NULL);
+
+    -- What is gone already is met, but not looked at.
+    INSERT INTO work_seen (id, depth)
+    SELECT g.id, -1 FROM work_gone AS g;
+    INSERT INTO work_seen (id, depth)
+    SELECT r.id, 0 FROM work_root AS r;
+    SET v_count = ROW_COUNT();
+    expansion: WHILE v_count > 0 DO
+        -- A root that may be cleaned has a cutoff of its own, any other row that of the row which led to it. In a purge only
+        -- the roots that it names may be cleaned, and, where rows below another are roots, those below.
+        SET @windrow_default = IF(NOT p_purge, v_default, IF(v_depth = 0 OR v_nested, v_late, NULL)),
+            @windrow_above = IF(p_purge, NULL, v_default);
+        CALL perform(p_rule, 'members', CONCAT(v_depth, ', ', p_lock, ', @windrow_default, @windrow_above, @windrow_found'));
+        SET v_found = @windrow_found;
+        IF p_lock AND v_found < v_count THEN
+            -- What has a row all the same is held by another session, and left to it.
+            UPDATE work_seen AS w
+            LEFT JOIN work_member AS m ON m.id = w.id
+            SET w.depth = -2
+            WHERE w.depth = v_depth
+              AND m.id IS NULL;
+            CALL perform(p_rule, 'members', '-2, false, NULL, NULL, @windrow_found');
+            INSERT INTO work_locked (id)
+            SELECT m.id FROM work_member AS m WHERE m.depth = -2;
+            SET v_doubts = v_doubts + ROW_COUNT();
+            DELETE FROM work_member WHERE depth = -2;
+            DELETE FROM work_link WHERE depth = -2;
+            UPDATE work_seen SET depth = -1 WHERE depth = -2;
+        END IF;
+        IF v_found = 0 OR NOT v_linked THEN
+            LEAVE expansion;
+        END IF;
+        -- Links that a killed run has deleted hold on.
+        IF v_torn THEN
+            INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
+            SELECT m.id, k.lower_id, v_depth, false, m.cutoff
+            FROM work_member AS m
+            STRAIGHT_JOIN work_torn AS k ON k.upper_id = m.id
+            WHERE m.depth = v_depth;
+            IF v_closed THEN
+                INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
+                SELECT k.upper_id, m.id, v_depth, true, NULL
+                FROM work_member AS m
+                STRAIGHT_JOIN work_torn AS k ON k.lower_id = m.id
+                WHERE m.depth = v_depth;
+            END IF;
+        END IF;
+        INSERT IGNORE INTO work_seen (id, depth, upwards, cutoff)
+        SELECT l.lower_id, v_depth + 1, false, l.cutoff
+        FROM work_link AS l
+        WHERE l.depth = v_depth
+          AND NOT l.upwards;
+        SET v_count = ROW_COUNT();
+        IF v_closed THEN
+            INSERT IGNORE INTO work_seen (id, depth, upwards, cutoff)
+            SELECT l.upper_id, v_depth + 1, true, NULL
+            FROM work_link AS l
+            WHERE l.depth = v_depth
+              AND l.upwards;
+            SET v_count = v_count + ROW_COUNT();
+        END IF;
+        SET v_depth = v_depth + 1;
+    END WHILE;
+
+    -- What speaks against anybody?
+    INSERT IGNORE INTO work_held (id)
+    SELECT h.`key`
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    IF ROW_COUNT() > 0 THEN
+        SELECT v_doubts + COUNT(*) INTO v_doubts
+        FROM work_held AS h
+        STRAIGHT_JOIN work_seen AS w ON w.id = h.id;
+    END IF;
+    IF v_keeps OR v_newest AND NOT p_purge THEN
+        CALL perform(p_rule, 'against', CONCAT(NOT p_purge, ', ', p_lock));
+        SELECT v_doubts + COUNT(a.id) INTO v_doubts FROM work_against AS a;
+    END IF;
+    SELECT
+        v_doubts + COUNT(CASE
+            WHEN NOT m.final OR m.cutoff IS NULL OR (v_closed AND m.upwards AND NOT m.root) THEN 1
+            WHEN NOT p_purge AND (m.ended IS NULL OR m.ended >= m.cutoff) THEN 1
+        END),
+        COUNT(CASE WHEN m.root THEN 1 END), MIN(m.cutoff), MAX(m.cutoff)
+    INTO v_doubts, o_families, v_first, v_last
+    FROM work_member AS m;
+    -- A member that two cutoffs apply to was compared with one of them only.
+    IF v_doubts = 0 AND v_linked AND v_first < v_last THEN
+        SELECT COUNT(*) INTO v_doubts
+        FROM work_link AS l
+        STRAIGHT_JOIN work_member AS m ON m.id = l.lower_id
+        WHERE NOT l.upwards
+          AND m.cutoff <> l.cutoff;
+    END IF;
+    IF v_doubts > 0 THEN
+        CALL end_time_doubt(v_closed, p_purge);
+        SELECT COUNT(*) INTO o_families FROM work_member AS m WHERE m.root;
+    END IF;
 END;
 
 -- end_time_doubt: the verdict where something speaks against somebody. All that is linked to a doubt is looked at
@@ -392,6 +649,184 @@ BEGIN
     ORDER BY r.ended, r.id;
 END;
 
+-- end_time_batch: deletes what end_time_judge() left in work_member, in the caller's transaction (READ COMMITTED).
+--# create procedure end_time_batch
+CREATE PROCEDURE end_time_batch(IN p_run bigint, IN p_rule varchar(64), OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'Deletes the families in work_member, and answers how many rows by table. end_time_step() calls it, and rolls back for a dry run.'
+BEGIN
+    DECLARE v_members  bigint;
+    DECLARE v_rows     bigint;
+    DECLARE v_root     varchar(64);
+    DECLARE v_scoped   boolean;
+    DECLARE v_archives boolean;
+    DECLARE v_message  varchar(128);
+    SELECT COUNT(m.id) INTO v_members FROM work_member AS m;
+    SELECT
+        r.root, r.scope_name IS NOT NULL, JSON_CONTAINS_PATH(r.document, 'one', '$.archives'),
+        CONCAT('[0', REPEAT(', 0', JSON_LENGTH(r.document, '$.tables') - 1), ']')
+    INTO v_root, v_scoped, v_archives, o_rows
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    IF v_members > 0 THEN
+        -- Taken out before COMMIT: should the session of a killed run commit what it began, the next run knows what to finish.
+        INSERT INTO unfinished (run_id, rule, links)
+        SELECT p_run, p_rule, COALESCE(JSON_ARRAYAGG(JSON_ARRAY(l.upper_id, l.lower_id)), '[]')
+        FROM work_link AS l
+        STRAIGHT_JOIN work_member AS m ON m.id = l.lower_id
+        WHERE NOT l.upwards;
+        IF v_scoped THEN
+            INSERT INTO work_silent (scope)
+            SELECT p.scope
+            FROM policy AS p
+            WHERE p.rule = p_rule
+              AND NOT p.artifacts;
+        END IF;
+        SET @windrow_run = p_run;
+        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_rows');
+        SET o_rows = @windrow_rows;
+        -- The members are the last.
+        SET v_rows = JSON_UNQUOTE(JSON_EXTRACT(o_rows, CONCAT('$[', JSON_LENGTH(o_rows) - 1, ']')));
+        IF v_rows <> v_members THEN
+            SET v_message = LEFT(CONCAT(
+                v_members - v_rows, ' of ', v_members, ' rows could not be deleted; a trigger or a cascade takes or keeps rows of ', v_root
+            ), 128);
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_message;
+        END IF;
+        IF v_archives THEN
+            CALL check_archive(p_rule);
+        END IF;
+    END IF;
+END;
+
+-- end_time_named: the root that a purge names.
+--# create procedure end_time_named
+CREATE PROCEDURE end_time_named(IN p_rule varchar(64), IN p_key varchar(255), OUT o_found boolean)
+SQL SECURITY DEFINER
+COMMENT 'Writes the root with this key to work_root, and whether there is one.'
+BEGIN
+    -- The work tables have the type and the collation of the key.
+    INSERT INTO work_seen (id, depth)
+    VALUES (p_key, 0);
+    CALL perform(p_rule, 'members', '0, false, NULL, NULL, @windrow_found');
+    INSERT INTO work_root (id, ended)
+    SELECT m.id, m.ended FROM work_member AS m WHERE m.root;
+    SET o_found = ROW_COUNT() > 0;
+    DELETE FROM work_seen WHERE depth = 0;
+    DELETE FROM work_member WHERE depth = 0;
+    DELETE FROM work_link WHERE depth = 0;
+END;
+
+-- end_time_mend: what killed runs left is finished where nobody is left of the members that were linked.
+--# create procedure end_time_mend
+CREATE PROCEDURE end_time_mend(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Takes out of table unfinished what killed runs left half done, once it is gone.'
+BEGIN
+    -- Where rows name each other by foreign keys, the upper one goes last.
+    DECLARE v_within boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.within') FROM rule AS r WHERE r.rule = p_rule);
+    IF EXISTS (SELECT 1 FROM work_mend AS d) THEN
+        CALL end_time_work(p_rule);
+        INSERT IGNORE INTO work_seen (id, depth)
+        SELECT k.lower_id, 0 FROM work_torn AS k;
+        IF v_within THEN
+            INSERT IGNORE INTO work_seen (id, depth)
+            SELECT k.upper_id, 0 FROM work_torn AS k;
+        END IF;
+        CALL perform(p_rule, 'members', '0, false, NULL, NULL, @windrow_found');
+        DELETE u
+        FROM work_mend AS d
+        STRAIGHT_JOIN unfinished AS u ON u.run_id = d.run_id AND u.rule = p_rule
+        LEFT JOIN (
+            SELECT DISTINCT k.run_id
+            FROM work_torn AS k
+            STRAIGHT_JOIN work_member AS m ON m.id = k.lower_id OR (v_within AND m.id = k.upper_id)
+        ) AS s ON s.run_id = d.run_id
+        WHERE s.run_id IS NULL;
+    END IF;
+END;
+
+-- end_time_undated: roots that are final but carry no end time; they can never become due.
+--# create procedure end_time_undated
+CREATE PROCEDURE end_time_undated(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_scope varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_skip the roots that are final but have no end time, so that no retention can ever be reached. Reads only.'
+BEGIN
+    CALL end_time_work(p_rule);
+    CALL end_time_scope(p_rule, p_as_of, NULL, p_scope);
+    SET @windrow_scope = p_scope;
+    CALL perform(p_rule, 'undated', '@windrow_scope');
+END;
+
+-- end_time_due: how much is due now, counted up to a limit.
+--# create procedure end_time_due
+CREATE PROCEDURE end_time_due(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only.'
+BEGIN
+    CALL end_time_open(p_rule);
+    CALL end_time_work(p_rule);
+    CALL end_time_scope(p_rule, UTC_TIMESTAMP(6), NULL, NULL);
+    SET @windrow_limit = p_limit;
+    CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families');
+    SET o_families = @windrow_families, o_complete = @windrow_families < p_limit;
+    CALL end_time_close(p_rule);
+END;
+
+-- end_time_outlook: how what is due lies along time, and how much becomes due until p_then.
+--# create procedure end_time_outlook
+CREATE PROCEDURE end_time_outlook(
+    IN p_rule varchar(64), IN p_now datetime(6), IN p_then datetime(6), IN p_limit bigint, IN p_parts bigint,
+    OUT o_families bigint, OUT o_complete boolean, OUT o_list longtext, OUT o_soon bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only.'
+BEGIN
+    DECLARE v_later bigint;
+    DECLARE v_least datetime(6);
+    SET @windrow_limit = p_limit;
+    CALL end_time_open(p_rule);
+    CALL end_time_work(p_rule);
+    CALL end_time_scope(p_rule, p_now, NULL, NULL);
+    CALL perform(p_rule, 'next', '@windrow_limit');
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(
+            CONCAT(
+                '{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))),
+                '", "families": ', p.families, '}'
+            )
+            ORDER BY p.part SEPARATOR ', '
+        ), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.ended) AS since, COUNT(*) AS families
+        FROM (
+            SELECT r.ended, (ROW_NUMBER() OVER (ORDER BY r.ended) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM work_root AS r
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+    -- What is younger than the cutoff of now and older than that of then, of whatever scope.
+    SELECT MIN(s.cutoff) INTO v_least FROM work_scope AS s WHERE s.seconds IS NOT NULL;
+    IF v_least IS NULL THEN
+        SET o_soon = 0;
+    ELSE
+        UPDATE work_cursor SET ended = v_least WHERE only_row = 1;
+        CALL end_time_work(p_rule);
+        CALL end_time_scope(p_rule, p_now, NULL, NULL);
+        CALL perform(p_rule, 'next', '@windrow_limit');
+        SELECT COUNT(r.id) INTO o_soon FROM work_root AS r;
+        CALL end_time_work(p_rule);
+        CALL end_time_scope(p_rule, p_then, NULL, NULL);
+        CALL perform(p_rule, 'next', '@windrow_limit');
+        SELECT COUNT(r.id) INTO v_later FROM work_root AS r;
+        SET o_soon = IF(GREATEST(o_soon, v_later) < p_limit, v_later - o_soon, NULL);
+    END IF;
+    CALL end_time_close(p_rule);
+END;
+
 -- end_time_step: one batch of a run with its progress in the ledger, in one transaction.
 -- A batch that fails is rolled back and tried again, then halved down to a single family, which is recorded and passed
 -- over. While the search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
@@ -465,7 +900,7 @@ BEGIN
             -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL perform(p_rule, 'work', '');
+            CALL end_time_work(p_rule);
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -550,8 +985,7 @@ BEGIN
             END IF;
 
             CALL seconds(v_text, v_retention);
-            SET @windrow_as_of = v_as_of, @windrow_retention = v_retention, @windrow_scope = v_scope;
-            CALL perform(p_rule, 'scope', '@windrow_as_of, @windrow_retention, @windrow_scope');
+            CALL end_time_scope(p_rule, v_as_of, v_retention, v_scope);
             IF v_shared THEN
                 -- The workers share the roots out: each claims those of the next four batches, in a transaction that does nothing
                 -- else.
@@ -631,8 +1065,7 @@ BEGIN
                 END IF;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL perform(p_rule, 'judge', 'false, true, @windrow_families');
-            SET v_families = @windrow_families;
+            CALL end_time_judge(p_rule, false, true, v_families);
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
@@ -640,9 +1073,7 @@ BEGIN
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
             END IF;
-            SET @windrow_run = p_run;
-            CALL perform(p_rule, 'batch', '@windrow_run, @windrow_rows');
-            SET v_rows = @windrow_rows;
+            CALL end_time_batch(p_run, p_rule, v_rows);
             IF v_dry_run THEN
                 ROLLBACK;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -828,7 +1259,7 @@ BEGIN
             CALL others_at(p_run, p_rule, false, v_other);
         END IF;
         IF v_left <> '[]' AND v_other IS NULL THEN
-            CALL perform(p_rule, 'work', '');
+            CALL end_time_work(p_rule);
             INSERT INTO work_skip (skip_key, reason)
             SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
             CALL record_skips(p_run, p_rule);
@@ -836,18 +1267,18 @@ BEGIN
     END IF;
     IF p_reason = 'nothing left' THEN
         -- Roots without an end time can never become due.
-        SET @windrow_as_of = v_as_of, @windrow_scope = v_scope;
-        CALL perform(p_rule, 'undated', '@windrow_as_of, @windrow_scope');
+        CALL end_time_undated(p_rule, v_as_of, v_scope);
         CALL record_skips(p_run, p_rule);
         -- What killed runs left is finished where nobody is left of the members that were linked.
         IF NOT v_dry_run THEN
-            CALL perform(p_rule, 'mend', '');
+            CALL end_time_mend(p_rule);
         END IF;
     END IF;
     IF v_dry_run THEN
         -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
         -- counted twice: count once more, over all members.
-        CALL perform(p_rule, 'rows', '@windrow_rows');
+        CALL end_time_work(p_rule);
+        CALL perform(p_rule, 'count', '@windrow_rows');
         SET v_rows = @windrow_rows;
         UPDATE run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = p_rule;
         UPDATE run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = p_rule;
@@ -896,18 +1327,17 @@ BEGIN
     IF v_limit IS NULL THEN
         CALL setting_of(p_rule, 'run_families', v_limit);
     END IF;
-    CALL perform(p_rule, 'open', '');
-    SET @windrow_as_of = p_as_of, @windrow_scope = v_scope, @windrow_retention = v_retention;
+    CALL end_time_open(p_rule);
     IF v_from IS NULL THEN
-        CALL perform(p_rule, 'undated', '@windrow_as_of, @windrow_scope');
+        CALL end_time_undated(p_rule, p_as_of, v_scope);
         INSERT INTO work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
     ELSE
         UPDATE work_cursor SET ended = v_from WHERE only_row = 1;
     END IF;
     batches: LOOP
-        CALL perform(p_rule, 'work', '');
-        CALL perform(p_rule, 'scope', '@windrow_as_of, @windrow_retention, @windrow_scope');
+        CALL end_time_work(p_rule);
+        CALL end_time_scope(p_rule, p_as_of, v_retention, v_scope);
         SET @windrow_limit = GREATEST(LEAST(v_batch, v_limit - v_families), 1);
         CALL perform(p_rule, 'next', '@windrow_limit');
         SELECT COUNT(r.id) INTO v_found FROM work_root AS r;
@@ -920,8 +1350,7 @@ BEGIN
         END IF;
         REPLACE INTO work_cursor (only_row, ended, id)
         SELECT 1, r.ended, r.id FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-        CALL perform(p_rule, 'judge', 'false, false, @windrow_families');
-        SET v_judged = @windrow_families;
+        CALL end_time_judge(p_rule, false, false, v_judged);
         SET v_batches = v_batches + 1;
         SET v_families = v_families + v_judged;
         INSERT INTO work_gone (id)
@@ -951,7 +1380,8 @@ BEGIN
     END LOOP batches;
     SET v_samples = CONCAT('[', v_samples, ']');
 
-    CALL perform(p_rule, 'rows', '@windrow_rows');
+    CALL end_time_work(p_rule);
+    CALL perform(p_rule, 'count', '@windrow_rows');
     SET v_rows = @windrow_rows;
     SELECT
         COALESCE(SUM(s.families), 0),
@@ -983,10 +1413,15 @@ BEGIN
     ) AS l;
     SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
     IF v_opt_in AND v_from IS NULL THEN
-        CALL perform(p_rule, 'unlisted', '@windrow_as_of, @windrow_retention, @windrow_without');
+        CALL end_time_work(p_rule);
+        CALL end_time_scope(p_rule, p_as_of, NULL, NULL);
+        SELECT COALESCE(v_retention, r.retention, r.minimum) INTO v_retention FROM rule AS r WHERE r.rule = p_rule;
+        CALL end_time_cutoff(p_rule, p_as_of, v_retention, v_time);
+        SET @windrow_before = v_time;
+        CALL perform(p_rule, 'unlisted', '@windrow_before, @windrow_without');
         SET v_without = @windrow_without;
     END IF;
-    CALL perform(p_rule, 'close', '');
+    CALL end_time_close(p_rule);
 
     CALL preview_of(
         p_rule, v_families, v_rows, v_oldest, v_samples, v_skips, v_skipped, v_skip_keys, NULL, v_without, v_limit, v_more, v_batches,
@@ -1036,7 +1471,7 @@ BEGIN
         -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        CALL perform(p_rule, 'work', '');
+        CALL end_time_work(p_rule);
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
@@ -1063,18 +1498,14 @@ BEGIN
         IF v_own THEN
             CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
         END IF;
-        SET @windrow_key = p_key;
-        CALL perform(p_rule, 'named', '@windrow_key, @windrow_found');
-        IF NOT @windrow_found THEN
+        CALL end_time_named(p_rule, p_key, v_own);
+        IF NOT v_own THEN
             COMMIT;
             SET o_reason = 'NOT_A_ROOT';
             LEAVE attempt;
         END IF;
         SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
-        SET @windrow_as_of = v_as_of;
-        CALL perform(p_rule, 'scope', '@windrow_as_of, NULL, NULL');
-        CALL perform(p_rule, 'judge', 'true, true, @windrow_families');
-        SET v_families = @windrow_families;
+        CALL end_time_judge(p_rule, true, true, v_families);
         IF v_dry_run THEN
             -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
@@ -1082,9 +1513,7 @@ BEGIN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
         END IF;
-        SET @windrow_run = p_run;
-        CALL perform(p_rule, 'batch', '@windrow_run, @windrow_rows');
-        SET v_rows = @windrow_rows;
+        CALL end_time_batch(p_run, p_rule, v_rows);
         IF v_dry_run THEN
             ROLLBACK;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

@@ -24,6 +24,7 @@ pub use model::{
     Link, Member, Need, Newest, Own, Reference, ReportField, Retention, Rule, Shared, Single,
     Source, Stamp, Strategy, Table, TableId, Timed, Unit, Window, With,
 };
+pub use names::RESERVED_RULES;
 
 /// Resolves every name of a spec. The text is what the spec was read from; it gives the findings their places.
 ///

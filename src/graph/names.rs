@@ -17,6 +17,11 @@ const LONGEST_SPEC_NAME: usize = 40;
 /// What is left of it for a rule's name, with what its routines and indexes add.
 const LONGEST_RULE_NAME: usize = 30;
 
+/// What no rule may be called: with a verb behind it, it would be the name of a routine of the kernel.
+pub const RESERVED_RULES: [&str; 8] = [
+    "archived", "claim", "in", "lock", "may", "next", "record", "time_of",
+];
+
 const KINDS: [(&str, Kind); 7] = [
     ("smallint", Kind::Smallint),
     ("integer", Kind::Integer),
@@ -80,6 +85,15 @@ pub(super) fn spec_name(name: Option<&Text>, diagnostics: &mut Vec<Diagnostic>) 
 
 /// Checks a rule's name.
 pub(super) fn rule_name(name: &Text, diagnostics: &mut Vec<Diagnostic>) {
+    let text = name.get_ref().as_str();
+    if RESERVED_RULES.contains(&text) {
+        diagnostics.push(Diagnostic::error(
+            "invalid-rule-name",
+            name.span(),
+            format!("`{text}` cannot name a rule: routines of windrow itself are named so"),
+            format!("name it after what it deletes, such as `{text}_rows`"),
+        ));
+    }
     routine_name(name, "a rule", diagnostics);
 }
 

@@ -32,7 +32,7 @@ BEGIN
     ) AS x;
 END;
 
--- {{ rule.name }}_rows: rows of {{ rule.table_name }}, for timed_rows().
+-- {{ rule.name }}_rows: rows of {{ rule.table_name }}, for rows_timed().
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER

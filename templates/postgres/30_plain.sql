@@ -32,7 +32,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_at
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_at({{ rule.time_type }}, {{ rule.time_type }}[], bigint[]) IS
-    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body @body@]';
+    'When a window ends that has p_skip rows. Reads only; window_timed() calls it. [body @body@]';
 
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 --# create function {{ control }}.{{ rule.name }}_delete

@@ -85,7 +85,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_at
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_at({{ rule.time_type }}, {{ rule.time_type }}[], bigint[]) IS
-    'By table, when a window ends that has p_skip rows; not asked where p_to is NULL. Reads only; timed_window() calls it. [body @body@]';
+    'By table, when a window ends that has p_skip rows; not asked where p_to is NULL. Reads only; window_timed() calls it. [body @body@]';
 
 -- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% if rule.timed.others %};
 -- what is held of {% for other in rule.timed.others %}{% if not loop.first %} and {% endif %}{{ other.table_name }}{% endfor %}{% endif %}.

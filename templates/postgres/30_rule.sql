@@ -517,7 +517,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_delete
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.id_type }}[], {{ rule.id_type }}[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body @body@]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. batch_end_time() calls it. [body @body@]';
 
 -- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
 {%- if rule.last %}

@@ -174,7 +174,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ rule.name }}_delete
 COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.single.key_type }}[]) IS
-    'Deletes the given rows of {{ rule.table_name }}{% if rule.single.family %} with what belongs to them{% endif %}, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body @body@]';
+    'Deletes the given rows of {{ rule.table_name }}{% if rule.single.family %} with what belongs to them{% endif %}, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body @body@]';
 {%- if rule.single.expiry and rule.single.aged %}
 
 -- {{ rule.name }}_undated: rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}; they can never become due.

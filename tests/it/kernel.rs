@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use sha2::{Digest, Sha256};
 use windrow::bundle::Bundle;
 use windrow::dialect::{DIALECTS, Dialect};
-use windrow::graph::{Graph, Shared};
+use windrow::graph::{Graph, RESERVED_RULES, Shared};
 use windrow::render;
 
 use crate::harness::tests;
@@ -20,6 +20,7 @@ tests! {
         a_lock_has_the_hashes_of_the_files_that_it_names,
         every_table_that_a_session_could_hide_is_dropped_first,
         the_kernel_deletes_from_its_own_tables_alone,
+        no_routine_of_a_rule_has_the_name_of_one_of_the_kernel,
     ],
     every_server: [
         the_bodies_of_the_kernel_are_the_same_in_two_installations,
@@ -160,6 +161,44 @@ fn the_text_of_the_kernel_is_the_same_in_every_spec() {
             assert!(is_there, "no shipped spec installs {name}");
         }
     }
+}
+
+/// A rule may have any name but those that are reserved: none of its routines is called like one of the kernel.
+fn no_routine_of_a_rule_has_the_name_of_one_of_the_kernel() {
+    let mut reserved = BTreeSet::new();
+    for dialect in DIALECTS.iter().copied() {
+        let kernel = names(dialect);
+        let mut verbs = BTreeSet::new();
+        for graph in specs() {
+            if !graph.dialects.contains(&dialect) {
+                continue;
+            }
+            let bundle = bundle(&graph, dialect);
+            let made = bundle.files.iter().flat_map(|file| &file.statements);
+            for (statement, rule) in
+                made.flat_map(|it| graph.rules.iter().map(move |rule| (it, rule)))
+            {
+                let name = statement.what.rsplit_once('.').map(|(_, name)| name);
+                let verb = name.and_then(|it| it.strip_prefix(&format!("{}_", rule.name)));
+                verbs.extend(
+                    verb.filter(|_| !name.is_some_and(|it| kernel.contains(it)))
+                        .map(str::to_owned),
+                );
+            }
+        }
+        assert!(verbs.len() > 15, "{dialect:?}: {verbs:?}");
+        for (name, verb) in kernel
+            .iter()
+            .flat_map(|name| verbs.iter().map(move |verb| (name, verb)))
+        {
+            let rule = name
+                .strip_suffix(verb.as_str())
+                .and_then(|it| it.strip_suffix('_'));
+            reserved.extend(rule.filter(|it| !it.is_empty()).map(str::to_owned));
+        }
+    }
+    let expected: BTreeSet<String> = RESERVED_RULES.iter().map(|it| (*it).to_owned()).collect();
+    assert_eq!(reserved, expected);
 }
 
 /// What creates a routine, without what each installation says of it: on PostgreSQL, what commits may have no search path of

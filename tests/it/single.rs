@@ -1093,20 +1093,20 @@ fn a_batch_looks_again_at_what_it_was_told_to_delete(dialect: Dialect) {
             ));
             assert!(installation.number("SELECT sum(cardinality(o_keys)) FROM told") > 0);
             let gone = installation.number(&format!(
-                "SELECT b.o_families FROM told AS n CROSS JOIN LATERAL W.single_batch(1, '{rule}', 1, n.o_keys, '{AS_OF}', {cutoff}) AS b"
+                "SELECT b.o_families FROM told AS n CROSS JOIN LATERAL W.batch_single(1, '{rule}', 1, n.o_keys, '{AS_OF}', {cutoff}) AS b"
             ));
             installation.execute("DROP TABLE told");
             return gone;
         }
         let as_of = "'2026-06-01 12:00:00'";
         installation.execute(&format!(
-            "CALL W.single_open('{rule}'); CALL W.single_work('{rule}'); CALL W.cutoff_of('{rule}', {as_of}, NULL, @cutoff);
-             CALL W.single_search('{rule}', 1, 100, {as_of}, @cutoff, @found); {change};"
+            "CALL W.single_open('{rule}'); CALL W.work_single('{rule}'); CALL W.cutoff_of('{rule}', {as_of}, NULL, @cutoff);
+             CALL W.search_single('{rule}', 1, 100, {as_of}, @cutoff, @found); {change};"
         ));
         assert!(installation.number("SELECT COUNT(*) FROM W.work_row") > 0);
         installation.execute(&format!(
             "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; START TRANSACTION;
-             CALL W.single_lock('{rule}', 1, {as_of}, @cutoff); CALL W.single_batch(1, '{rule}', @gone, @rows); COMMIT;
+             CALL W.single_lock('{rule}', 1, {as_of}, @cutoff); CALL W.batch_single(1, '{rule}', @gone, @rows); COMMIT;
              CALL W.single_close('{rule}');"
         ));
         installation.number("SELECT @gone")
@@ -1582,11 +1582,11 @@ fn the_search_goes_on_where_it_was(installation: &mut Installation) {
         ("attempts", 1, 18_000),
     ] {
         let search = |rows: i32| {
-            format!("CALL W.single_search('{rule}', {pass}, {rows}, {as_of}, @cutoff, @found)")
+            format!("CALL W.search_single('{rule}', {pass}, {rows}, {as_of}, @cutoff, @found)")
         };
         installation.execute(&format!(
-            "CALL W.single_open('{rule}'); CALL W.single_work('{rule}'); CALL W.cutoff_of('{rule}', {as_of}, NULL, @cutoff);
-             {}; CALL W.single_moved(); CALL W.single_work('{rule}'); FLUSH STATUS; {}",
+            "CALL W.single_open('{rule}'); CALL W.work_single('{rule}'); CALL W.cutoff_of('{rule}', {as_of}, NULL, @cutoff);
+             {}; CALL W.single_moved(); CALL W.work_single('{rule}'); FLUSH STATUS; {}",
             search(behind),
             search(100)
         ));

@@ -41,7 +41,7 @@ BEGIN
 END$$
 DELIMITER ;
 
--- connection_test_request_rows: rows of connection_test_request, for timed_rows().
+-- connection_test_request_rows: rows of connection_test_request, for rows_timed().
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)

@@ -40,7 +40,7 @@ BEGIN
 END$$
 DELIMITER ;
 
--- import_error_rows: rows of import_error, for timed_rows().
+-- import_error_rows: rows of import_error, for rows_timed().
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)

@@ -41,7 +41,7 @@ BEGIN
 END$$
 DELIMITER ;
 
--- job_rows: rows of job, for timed_rows().
+-- job_rows: rows of job, for rows_timed().
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)

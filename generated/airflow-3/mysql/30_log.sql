@@ -40,7 +40,7 @@ BEGIN
 END$$
 DELIMITER ;
 
--- log_rows: rows of log, for timed_rows().
+-- log_rows: rows of log, for rows_timed().
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)

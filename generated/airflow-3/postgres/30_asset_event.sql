@@ -154,7 +154,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_event_delete(bigint, integer[], integer[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body fe1e0411d0b2]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. batch_end_time() calls it. [body fe1e0411d0b2]';
 
 -- asset_event_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_undated(p_as_of timestamptz, p_scope text)

@@ -102,7 +102,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.asset_state_delete(bigint, text[]) IS
-    'Deletes the given rows of asset_state_store, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body 87b5532ebf95]';
+    'Deletes the given rows of asset_state_store, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body 87b5532ebf95]';
 SELECT windrow_airflow_3.register_routines('30_asset_state.sql', ARRAY[
     'asset_state_delete', 'asset_state_search', 'asset_state_verdict'
 ]);

@@ -125,7 +125,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.callback_delete(bigint, uuid[]) IS
-    'Deletes the given rows of callback with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body ade126cef5a5]';
+    'Deletes the given rows of callback with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body ade126cef5a5]';
 SELECT windrow_airflow_3.register_routines('30_callback.sql', ARRAY[
     'callback_count', 'callback_delete', 'callback_search', 'callback_verdict'
 ]);

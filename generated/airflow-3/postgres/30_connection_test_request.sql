@@ -44,7 +44,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.connection_test_request_at(timestamptz, timestamptz[], bigint[]) IS
-    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body e2fe0951dd82]';
+    'When a window ends that has p_skip rows. Reads only; window_timed() calls it. [body e2fe0951dd82]';
 
 -- connection_test_request_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep uuid[], p_key text)

@@ -252,7 +252,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.dag_version_delete(bigint, uuid[], uuid[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 75ca61130fe1]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. batch_end_time() calls it. [body 75ca61130fe1]';
 
 -- dag_version_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_undated(p_as_of timestamptz, p_scope text)

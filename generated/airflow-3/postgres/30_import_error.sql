@@ -42,7 +42,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.import_error_at(timestamptz, timestamptz[], bigint[]) IS
-    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 23be1c1f2b98]';
+    'When a window ends that has p_skip rows. Reads only; window_timed() calls it. [body 23be1c1f2b98]';
 
 -- import_error_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.import_error_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text)

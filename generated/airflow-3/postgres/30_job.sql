@@ -44,7 +44,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.job_at(timestamptz, timestamptz[], bigint[]) IS
-    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 51e0816bd0dc]';
+    'When a window ends that has p_skip rows. Reads only; window_timed() calls it. [body 51e0816bd0dc]';
 
 -- job_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.job_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text)

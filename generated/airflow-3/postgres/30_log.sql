@@ -42,7 +42,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.log_at(timestamptz, timestamptz[], bigint[]) IS
-    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 81281b878041]';
+    'When a window ends that has p_skip rows. Reads only; window_timed() calls it. [body 81281b878041]';
 
 -- log_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.log_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text)

@@ -104,7 +104,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.partition_log_delete(bigint, integer[]) IS
-    'Deletes the given rows of partitioned_asset_key_log, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body ac0173c965aa]';
+    'Deletes the given rows of partitioned_asset_key_log, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body ac0173c965aa]';
 SELECT windrow_airflow_3.register_routines('30_partition_log.sql', ARRAY[
     'partition_log_delete', 'partition_log_search', 'partition_log_verdict'
 ]);

@@ -92,7 +92,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.revoked_token_delete(bigint, text[]) IS
-    'Deletes the given rows of revoked_token, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body f91800a1dfec]';
+    'Deletes the given rows of revoked_token, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body f91800a1dfec]';
 SELECT windrow_airflow_3.register_routines('30_revoked_token.sql', ARRAY[
     'revoked_token_delete', 'revoked_token_search', 'revoked_token_verdict'
 ]);

@@ -99,7 +99,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.task_state_delete(bigint, integer[]) IS
-    'Deletes the given rows of task_state_store, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body a712e5b2df67]';
+    'Deletes the given rows of task_state_store, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body a712e5b2df67]';
 SELECT windrow_airflow_3.register_routines('30_task_state.sql', ARRAY[
     'task_state_delete', 'task_state_search', 'task_state_verdict'
 ]);

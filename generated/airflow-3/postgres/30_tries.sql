@@ -140,7 +140,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_airflow_3.tries_delete(bigint, uuid[]) IS
-    'Deletes the given rows of task_instance_history with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; single_batch() and single_named() call it. [body 048e48785e8c]';
+    'Deletes the given rows of task_instance_history with what belongs to them, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body 048e48785e8c]';
 
 -- tries_unranked: how many rows have no group or no place in it; they stay, and stand in nobody's way.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_unranked()

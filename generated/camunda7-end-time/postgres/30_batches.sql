@@ -385,7 +385,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.batches_delete(bigint, text[], text[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. end_time_batch() calls it. [body 4b286f3f7b41]';
+    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. batch_end_time() calls it. [body 4b286f3f7b41]';
 
 -- batches_undated: roots that are final but carry no end time; they can never become due.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_undated(p_as_of timestamptz, p_scope text)

@@ -42,7 +42,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7_end_time.task_metrics_at(timestamp, timestamp[], bigint[]) IS
-    'When a window ends that has p_skip rows. Reads only; timed_window() calls it. [body 10a820f68d13]';
+    'When a window ends that has p_skip rows. Reads only; window_timed() calls it. [body 10a820f68d13]';
 
 -- task_metrics_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[], p_key text)

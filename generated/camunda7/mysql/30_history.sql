@@ -172,7 +172,7 @@ BEGIN
 END$$
 DELIMITER ;
 
--- history_rows: rows of ACT_HI_PROCINST, for timed_rows().
+-- history_rows: rows of ACT_HI_PROCINST, for rows_timed().
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)

@@ -40,7 +40,7 @@ BEGIN
 END$$
 DELIMITER ;
 
--- task_metrics_rows: rows of ACT_RU_TASK_METER_LOG, for timed_rows().
+-- task_metrics_rows: rows of ACT_RU_TASK_METER_LOG, for rows_timed().
 DROP PROCEDURE IF EXISTS windrow_camunda7.task_metrics_rows;
 DELIMITER $$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.task_metrics_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)

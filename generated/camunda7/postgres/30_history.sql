@@ -136,7 +136,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_at(timestamp, timestamp[], bigint[]) IS
-    'By table, when a window ends that has p_skip rows; not asked where p_to is NULL. Reads only; timed_window() calls it. [body ec7ea79c11ce]';
+    'By table, when a window ends that has p_skip rows; not asked where p_to is NULL. Reads only; window_timed() calls it. [body ec7ea79c11ce]';
 
 -- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to;
 -- what is held of act_hi_batch and act_hi_decinst.

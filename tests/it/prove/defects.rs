@@ -557,12 +557,12 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "order-of-rules",
         what: "a worker goes to a rule while another one is at the rule before",
         postgres: &[edit(
-            "others_at(p_run, p_rule, true);",
-            "others_at(p_run, p_rule, true); o_wait := NULL;",
+            "at_others(p_run, p_rule, true);",
+            "at_others(p_run, p_rule, true); o_wait := NULL;",
         )],
         mysql: &[edit(
-            "others_at(p_run, p_rule, true, o_wait);",
-            "others_at(p_run, p_rule, true, o_wait); SET o_wait = NULL;",
+            "at_others(p_run, p_rule, true, o_wait);",
+            "at_others(p_run, p_rule, true, o_wait); SET o_wait = NULL;",
         )],
         noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
     },

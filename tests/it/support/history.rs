@@ -539,10 +539,10 @@ impl Client {
             Dialect::Mysql | Dialect::Mariadb => {
                 self.execute(&format!(
                     "CALL W.end_time_open('workflow_instances');
-                     CALL W.end_time_work('workflow_instances');
+                     CALL W.work_end_time('workflow_instances');
                      CALL W.end_time_scope('workflow_instances', UTC_TIMESTAMP(6), NULL, NULL);
                      CALL W.workflow_instances_next({limit} * 3);
-                     CALL W.end_time_judge('workflow_instances', false, false, @families)"
+                     CALL W.judge_end_time('workflow_instances', false, false, @families)"
                 ))?;
                 format!("SELECT r.id FROM W.work_root AS r JOIN W.work_member AS m ON m.id = r.id ORDER BY r.ended, r.id LIMIT {limit}")
             }

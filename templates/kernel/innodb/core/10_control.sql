@@ -315,7 +315,7 @@ CREATE TABLE IF NOT EXISTS run_claim (
 CREATE TABLE IF NOT EXISTS kept_run (
     run_id bigint NOT NULL PRIMARY KEY
 ) ENGINE = InnoDB
-    COMMENT = 'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by archive_keep().';
+    COMMENT = 'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by keep_archive().';
 
 -- tally: what counters of the metrics count stays when the ledger is pruned.
 --# create table tally

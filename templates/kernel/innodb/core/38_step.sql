@@ -526,9 +526,9 @@ BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);
     IF v_kind = 'end-time' THEN
-        CALL end_time_due(p_rule, p_limit, o_families, o_complete);
+        CALL due_end_time(p_rule, p_limit, o_families, o_complete);
     ELSEIF v_kind = 'timed' THEN
-        CALL timed_due(p_rule, p_limit, o_families, o_complete);
+        CALL due_timed(p_rule, p_limit, o_families, o_complete);
     ELSE
         SET @windrow_limit = p_limit;
         CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families, @windrow_complete');

@@ -461,7 +461,7 @@ BEGIN
     CALL setting_of(v_first, 'ledger_days', v_days);
     -- Runs whose rows are in the archive are not forgotten.
     IF v_archives THEN
-        CALL archive_keep(v_days);
+        CALL keep_archive(v_days);
     END IF;
     -- Read first, without a lock: a join would wait for the row of a run that is at work, which may wait for this one.
     SELECT JSON_ARRAYAGG(s.run_id)

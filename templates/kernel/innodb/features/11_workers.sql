@@ -18,9 +18,9 @@ INSERT IGNORE INTO sweep (rule)
 SELECT r.rule
 FROM rule AS r;
 
--- others_at: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
---# create procedure others_at
-CREATE PROCEDURE others_at(IN p_run bigint, IN p_rule varchar(64), IN p_before boolean, OUT o_other varchar(200))
+-- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
+--# create procedure at_others
+CREATE PROCEDURE at_others(IN p_run bigint, IN p_rule varchar(64), IN p_before boolean, OUT o_other varchar(200))
 SQL SECURITY DEFINER
 COMMENT 'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still runs. NULL: none.'
 BEGIN
@@ -92,9 +92,9 @@ BEGIN
     -- Whoever has the row has it for no longer than a look for roots takes.
     SET SESSION innodb_lock_wait_timeout = 600;
     SELECT s.ended_by IS NOT NULL INTO o_over FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
-    CALL others_at(p_run, p_rule, true, o_wait);
+    CALL at_others(p_run, p_rule, true, o_wait);
     IF o_wait IS NULL AND NOT (SELECT k.divided FROM rule AS k WHERE k.rule = p_rule) THEN
-        CALL others_at(p_run, p_rule, false, o_wait);
+        CALL at_others(p_run, p_rule, false, o_wait);
     END IF;
     UPDATE run_sweep AS s
     SET s.at_rule = IF(o_wait IS NULL AND NOT o_over, p_rule, NULL)
@@ -114,7 +114,7 @@ BEGIN
     DECLARE v_keys longtext DEFAULT '[]';
     SET o_state = 'nothing left';
     UPDATE sweep AS s SET s.exhausted = true WHERE s.rule = p_rule;
-    CALL others_at(p_run, p_rule, false, v_other);
+    CALL at_others(p_run, p_rule, false, v_other);
     IF v_other IS NOT NULL THEN
         UPDATE run_sweep AS s SET s.at_rule = NULL WHERE s.run_id = p_run;
     ELSE
@@ -173,7 +173,7 @@ SQL SECURITY DEFINER
 COMMENT 'The last run of the sweep of p_run, if no other worker still runs; else NULL.'
 BEGIN
     DECLARE v_other varchar(200);
-    CALL others_at(p_run, NULL, false, v_other);
+    CALL at_others(p_run, NULL, false, v_other);
     SET o_last = NULL;
     IF v_other IS NULL THEN
         SELECT MAX(o.run_id)

@@ -134,9 +134,9 @@ BEGIN
     END IF;
 END;
 
--- stamp_search: what a stamp is to go through: the families, or the instances where p_whole is false.
---# create procedure stamp_search
-CREATE PROCEDURE stamp_search(IN p_rule varchar(64), IN p_of varchar(64), IN p_options longtext, IN p_whole boolean)
+-- search_stamp: what a stamp is to go through: the families, or the instances where p_whole is false.
+--# create procedure search_stamp
+CREATE PROCEDURE search_stamp(IN p_rule varchar(64), IN p_of varchar(64), IN p_options longtext, IN p_whole boolean)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with what the options of a stamp name, in the order of its keys, and work_named with the option key.'
 BEGIN
@@ -709,7 +709,7 @@ BEGIN
       AND s.of_name <=> v_of;
     IF JSON_CONTAINS_PATH(v_options, 'one', '$.key') THEN
         -- Keys that no row has.
-        CALL stamp_search(v_rule, v_of, v_options, false);
+        CALL search_stamp(v_rule, v_of, v_options, false);
         SELECT COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(CAST(n.id AS char)), ': "NOT_A_ROOT"') ORDER BY n.id SEPARATOR ', '), '')
         INTO v_refused
         FROM work_named AS n
@@ -817,7 +817,7 @@ BEGIN
         SET v_whole = COALESCE(v_text <> 'false', true);
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        CALL stamp_search(v_rule, v_of, p_options, v_whole);
+        CALL search_stamp(v_rule, v_of, p_options, v_whole);
         COMMIT;
         REPEAT
             CALL stamp_advance(v_run, v_rule, v_of, v_whole, v_state);

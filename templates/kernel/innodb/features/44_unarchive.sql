@@ -19,9 +19,9 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 
--- archive_next: the next run with archived rows.
---# create procedure archive_next
-CREATE PROCEDURE archive_next(IN p_after bigint, OUT o_run bigint)
+-- next_archive: the next run with archived rows.
+--# create procedure next_archive
+CREATE PROCEDURE next_archive(IN p_after bigint, OUT o_run bigint)
 SQL SECURITY DEFINER
 COMMENT 'The first run after p_after of which rows are archived; NULL if there is none.'
 BEGIN
@@ -51,9 +51,9 @@ BEGIN
     END IF;
 END;
 
--- archive_keep: the ledger does not forget a run while rows of it are archived.
---# create procedure archive_keep
-CREATE PROCEDURE archive_keep(IN p_days bigint)
+-- keep_archive: the ledger does not forget a run while rows of it are archived.
+--# create procedure keep_archive
+CREATE PROCEDURE keep_archive(IN p_days bigint)
 SQL SECURITY DEFINER
 COMMENT 'Notes in table kept_run which runs older than p_days have archived rows; forgets what left the archive of runs that are forgotten.'
 BEGIN
@@ -227,7 +227,7 @@ BEGIN
     SET o_rows = 0;
     IF io_place = 0 THEN
         IF p_only IS NULL THEN
-            CALL archive_next(io_run, io_run);
+            CALL next_archive(io_run, io_run);
             CALL archive_last(io_run, v_at);
         ELSE
             SET io_run = IF(io_run = 0, p_only, NULL);
@@ -416,9 +416,9 @@ BEGIN
     LIMIT 1;
 END;
 
--- archive_work: empty work tables for a restoration: the rows that come back, by the place of their table, and in which round.
---# create procedure archive_work
-CREATE PROCEDURE archive_work()
+-- work_archive: empty work tables for a restoration: the rows that come back, by the place of their table, and in which round.
+--# create procedure work_archive
+CREATE PROCEDURE work_archive()
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of archive_restore(), empty.'
 BEGIN
@@ -696,9 +696,9 @@ BEGIN
     END WHILE;
 END;
 
--- archive_find: what is to come back.
---# create procedure archive_find
-CREATE PROCEDURE archive_find(IN p_run bigint, IN p_rule varchar(64), IN p_most bigint)
+-- find_archive: what is to come back.
+--# create procedure find_archive
+CREATE PROCEDURE find_archive(IN p_run bigint, IN p_rule varchar(64), IN p_most bigint)
 SQL SECURITY DEFINER
 COMMENT 'Writes the archived rows of run p_run, or of the families in work_named of rule p_rule, to the work tables of a restoration. Reads only.'
 BEGIN
@@ -894,7 +894,7 @@ END;
 --# create procedure archive_back
 CREATE PROCEDURE archive_back(IN p_run bigint, IN p_rule varchar(64), IN p_keys longtext, OUT o_document longtext)
 SQL SECURITY DEFINER
-COMMENT 'Moves the archived rows of run p_run that archive_find() has found back into their tables, and holds them.'
+COMMENT 'Moves the archived rows of run p_run that find_archive() has found back into their tables, and holds them.'
 BEGIN
     DECLARE v_table   varchar(64) DEFAULT 'hold';
     DECLARE v_place   int DEFAULT 0;
@@ -990,9 +990,9 @@ BEGIN
     );
 END;
 
--- archive_keys: the options rule and key of a restoration.
---# create procedure archive_keys
-CREATE PROCEDURE archive_keys(IN p_options longtext, OUT o_rule varchar(64), OUT o_keys longtext)
+-- keys_archive: the options rule and key of a restoration.
+--# create procedure keys_archive
+CREATE PROCEDURE keys_archive(IN p_options longtext, OUT o_rule varchar(64), OUT o_keys longtext)
 SQL SECURITY DEFINER
 COMMENT 'The options rule and key of archive_restore(), the keys in work_named, too; raises 22023 with a hint for what makes no sense.'
 BEGIN
@@ -1102,11 +1102,11 @@ BEGIN
         END IF;
         SET v_most = CAST(v_text AS signed);
     END IF;
-    CALL archive_work();
-    CALL archive_keys(p_options, v_rule, v_keys);
+    CALL work_archive();
+    CALL keys_archive(p_options, v_rule, v_keys);
     CALL check_whole(v_run);
     CALL check_archive(v_rule);
-    CALL archive_find(v_run, v_rule, v_most);
+    CALL find_archive(v_run, v_rule, v_most);
     -- The work tables were made: a transaction in which that was done is written to MariaDB's binary log even when it is
     -- rolled back. Should archived rows go meanwhile, archive_back() notices.
     COMMIT;

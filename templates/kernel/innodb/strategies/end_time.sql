@@ -57,9 +57,9 @@ BEGIN
     WHERE u.rule = p_rule;
 END;
 
--- end_time_work: the work tables of one batch, empty.
---# create procedure end_time_work
-CREATE PROCEDURE end_time_work(IN p_rule varchar(64))
+-- work_end_time: the work tables of one batch, empty.
+--# create procedure work_end_time
+CREATE PROCEDURE work_end_time(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the types of work_type.'
 BEGIN
@@ -320,13 +320,13 @@ BEGIN
     UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
 END;
 
--- end_time_judge: expands the roots to their families and decides, row by row under lock, which may go.
+-- judge_end_time: expands the roots to their families and decides, row by row under lock, which may go.
 --
 -- A member is a row of the root table. Links to ids without a row are not followed. Closed: the rows on both ends of a link go
 -- together or not at all; so members are collected in both directions. Literal: a root's own descendants decide, whoever else
 -- links to them. Usually nothing speaks against anybody, and a look over the members is all. Otherwise end_time_doubt() goes on.
---# create procedure end_time_judge
-CREATE PROCEDURE end_time_judge(IN p_rule varchar(64), IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
+--# create procedure judge_end_time
+CREATE PROCEDURE judge_end_time(IN p_rule varchar(64), IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
 COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay.'
 BEGIN
@@ -649,9 +649,9 @@ BEGIN
     ORDER BY r.ended, r.id;
 END;
 
--- end_time_batch: deletes what end_time_judge() left in work_member, in the caller's transaction (READ COMMITTED).
---# create procedure end_time_batch
-CREATE PROCEDURE end_time_batch(IN p_run bigint, IN p_rule varchar(64), OUT o_rows longtext)
+-- batch_end_time: deletes what judge_end_time() left in work_member, in the caller's transaction (READ COMMITTED).
+--# create procedure batch_end_time
+CREATE PROCEDURE batch_end_time(IN p_run bigint, IN p_rule varchar(64), OUT o_rows longtext)
 SQL SECURITY DEFINER
 COMMENT 'Deletes the families in work_member, and answers how many rows by table. end_time_step() calls it, and rolls back for a dry run.'
 BEGIN
@@ -726,7 +726,7 @@ BEGIN
     -- Where rows name each other by foreign keys, the upper one goes last.
     DECLARE v_within boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.within') FROM rule AS r WHERE r.rule = p_rule);
     IF EXISTS (SELECT 1 FROM work_mend AS d) THEN
-        CALL end_time_work(p_rule);
+        CALL work_end_time(p_rule);
         INSERT IGNORE INTO work_seen (id, depth)
         SELECT k.lower_id, 0 FROM work_torn AS k;
         IF v_within THEN
@@ -746,26 +746,26 @@ BEGIN
     END IF;
 END;
 
--- end_time_undated: roots that are final but carry no end time; they can never become due.
---# create procedure end_time_undated
-CREATE PROCEDURE end_time_undated(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_scope varchar(255))
+-- undated_end_time: roots that are final but carry no end time; they can never become due.
+--# create procedure undated_end_time
+CREATE PROCEDURE undated_end_time(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_scope varchar(255))
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no end time, so that no retention can ever be reached. Reads only.'
 BEGIN
-    CALL end_time_work(p_rule);
+    CALL work_end_time(p_rule);
     CALL end_time_scope(p_rule, p_as_of, NULL, p_scope);
     SET @windrow_scope = p_scope;
     CALL perform(p_rule, 'undated', '@windrow_scope');
 END;
 
--- end_time_due: how much is due now, counted up to a limit.
---# create procedure end_time_due
-CREATE PROCEDURE end_time_due(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+-- due_end_time: how much is due now, counted up to a limit.
+--# create procedure due_end_time
+CREATE PROCEDURE due_end_time(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
 COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only.'
 BEGIN
     CALL end_time_open(p_rule);
-    CALL end_time_work(p_rule);
+    CALL work_end_time(p_rule);
     CALL end_time_scope(p_rule, UTC_TIMESTAMP(6), NULL, NULL);
     SET @windrow_limit = p_limit;
     CALL perform(p_rule, 'due', '@windrow_limit, @windrow_families');
@@ -786,7 +786,7 @@ BEGIN
     DECLARE v_least datetime(6);
     SET @windrow_limit = p_limit;
     CALL end_time_open(p_rule);
-    CALL end_time_work(p_rule);
+    CALL work_end_time(p_rule);
     CALL end_time_scope(p_rule, p_now, NULL, NULL);
     CALL perform(p_rule, 'next', '@windrow_limit');
     SELECT
@@ -814,11 +814,11 @@ BEGIN
         SET o_soon = 0;
     ELSE
         UPDATE work_cursor SET ended = v_least WHERE only_row = 1;
-        CALL end_time_work(p_rule);
+        CALL work_end_time(p_rule);
         CALL end_time_scope(p_rule, p_now, NULL, NULL);
         CALL perform(p_rule, 'next', '@windrow_limit');
         SELECT COUNT(r.id) INTO o_soon FROM work_root AS r;
-        CALL end_time_work(p_rule);
+        CALL work_end_time(p_rule);
         CALL end_time_scope(p_rule, p_then, NULL, NULL);
         CALL perform(p_rule, 'next', '@windrow_limit');
         SELECT COUNT(r.id) INTO v_later FROM work_root AS r;
@@ -900,7 +900,7 @@ BEGIN
             -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL end_time_work(p_rule);
+            CALL work_end_time(p_rule);
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -1065,7 +1065,7 @@ BEGIN
                 END IF;
             END IF;
             SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-            CALL end_time_judge(p_rule, false, true, v_families);
+            CALL judge_end_time(p_rule, false, true, v_families);
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
                 -- not do in a cluster.
@@ -1073,7 +1073,7 @@ BEGIN
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
             END IF;
-            CALL end_time_batch(p_run, p_rule, v_rows);
+            CALL batch_end_time(p_run, p_rule, v_rows);
             IF v_dry_run THEN
                 ROLLBACK;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -1256,10 +1256,10 @@ BEGIN
         WHERE c.run_id = p_run
           AND c.rule = p_rule;
         IF v_left <> '[]' THEN
-            CALL others_at(p_run, p_rule, false, v_other);
+            CALL at_others(p_run, p_rule, false, v_other);
         END IF;
         IF v_left <> '[]' AND v_other IS NULL THEN
-            CALL end_time_work(p_rule);
+            CALL work_end_time(p_rule);
             INSERT INTO work_skip (skip_key, reason)
             SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
             CALL record_skips(p_run, p_rule);
@@ -1267,7 +1267,7 @@ BEGIN
     END IF;
     IF p_reason = 'nothing left' THEN
         -- Roots without an end time can never become due.
-        CALL end_time_undated(p_rule, v_as_of, v_scope);
+        CALL undated_end_time(p_rule, v_as_of, v_scope);
         CALL record_skips(p_run, p_rule);
         -- What killed runs left is finished where nobody is left of the members that were linked.
         IF NOT v_dry_run THEN
@@ -1277,7 +1277,7 @@ BEGIN
     IF v_dry_run THEN
         -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
         -- counted twice: count once more, over all members.
-        CALL end_time_work(p_rule);
+        CALL work_end_time(p_rule);
         CALL perform(p_rule, 'count', '@windrow_rows');
         SET v_rows = @windrow_rows;
         UPDATE run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = p_rule;
@@ -1329,14 +1329,14 @@ BEGIN
     END IF;
     CALL end_time_open(p_rule);
     IF v_from IS NULL THEN
-        CALL end_time_undated(p_rule, p_as_of, v_scope);
+        CALL undated_end_time(p_rule, p_as_of, v_scope);
         INSERT INTO work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
     ELSE
         UPDATE work_cursor SET ended = v_from WHERE only_row = 1;
     END IF;
     batches: LOOP
-        CALL end_time_work(p_rule);
+        CALL work_end_time(p_rule);
         CALL end_time_scope(p_rule, p_as_of, v_retention, v_scope);
         SET @windrow_limit = GREATEST(LEAST(v_batch, v_limit - v_families), 1);
         CALL perform(p_rule, 'next', '@windrow_limit');
@@ -1350,7 +1350,7 @@ BEGIN
         END IF;
         REPLACE INTO work_cursor (only_row, ended, id)
         SELECT 1, r.ended, r.id FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
-        CALL end_time_judge(p_rule, false, false, v_judged);
+        CALL judge_end_time(p_rule, false, false, v_judged);
         SET v_batches = v_batches + 1;
         SET v_families = v_families + v_judged;
         INSERT INTO work_gone (id)
@@ -1380,7 +1380,7 @@ BEGIN
     END LOOP batches;
     SET v_samples = CONCAT('[', v_samples, ']');
 
-    CALL end_time_work(p_rule);
+    CALL work_end_time(p_rule);
     CALL perform(p_rule, 'count', '@windrow_rows');
     SET v_rows = @windrow_rows;
     SELECT
@@ -1413,7 +1413,7 @@ BEGIN
     ) AS l;
     SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
     IF v_opt_in AND v_from IS NULL THEN
-        CALL end_time_work(p_rule);
+        CALL work_end_time(p_rule);
         CALL end_time_scope(p_rule, p_as_of, NULL, NULL);
         SELECT COALESCE(v_retention, r.retention, r.minimum) INTO v_retention FROM rule AS r WHERE r.rule = p_rule;
         CALL end_time_cutoff(p_rule, p_as_of, v_retention, v_time);
@@ -1471,7 +1471,7 @@ BEGIN
         -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        CALL end_time_work(p_rule);
+        CALL work_end_time(p_rule);
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
@@ -1505,7 +1505,7 @@ BEGIN
             LEAVE attempt;
         END IF;
         SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
-        CALL end_time_judge(p_rule, true, true, v_families);
+        CALL judge_end_time(p_rule, true, true, v_families);
         IF v_dry_run THEN
             -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
@@ -1513,7 +1513,7 @@ BEGIN
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
         END IF;
-        CALL end_time_batch(p_run, p_rule, v_rows);
+        CALL batch_end_time(p_run, p_rule, v_rows);
         IF v_dry_run THEN
             ROLLBACK;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

@@ -35,9 +35,9 @@ BEGIN
     END IF;
 END;
 
--- single_work: the work tables of one batch, empty.
---# create procedure single_work
-CREATE PROCEDURE single_work(IN p_rule varchar(64))
+-- work_single: the work tables of one batch, empty.
+--# create procedure work_single
+CREATE PROCEDURE work_single(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the types of work_type and work_named.'
 BEGIN
@@ -77,13 +77,13 @@ BEGIN
             PRIMARY KEY (id)
         ) ENGINE = InnoDB AS
         SELECT k.k1 AS id FROM work_named AS k LIMIT 0;
-        CALL single_between(p_rule, true);
+        CALL between_single(p_rule, true);
     END IF;
 END;
 
--- single_between: the keys of tables between the rows and what belongs to them, where a rule keeps them.
---# create procedure single_between
-CREATE PROCEDURE single_between(IN p_rule varchar(64), IN p_anew boolean)
+-- between_single: the keys of tables between the rows and what belongs to them, where a rule keeps them.
+--# create procedure between_single
+CREATE PROCEDURE between_single(IN p_rule varchar(64), IN p_anew boolean)
 SQL SECURITY DEFINER
 COMMENT 'Drops the work tables that the rule has for keys of tables in between; p_anew: and makes them anew, empty.'
 BEGIN
@@ -104,12 +104,12 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_named, work_cursor, work_skipped, work_mend, work_taken, work_target,
         work_row, work_held, work_locked, work_verdict, work_gone, work_skip, work_member;
-    CALL single_between(p_rule, false);
+    CALL between_single(p_rule, false);
 END;
 
--- single_search: the next rows behind the cursor.
---# create procedure single_search
-CREATE PROCEDURE single_search(
+-- search_single: the next rows behind the cursor.
+--# create procedure search_single
+CREATE PROCEDURE search_single(
     IN  p_rule   varchar(64),
     IN  p_pass   integer,
     IN  p_rows   bigint,
@@ -135,9 +135,9 @@ BEGIN
     UPDATE work_cursor SET position = 1 WHERE position = 2;
 END;
 
--- single_judge: which of the rows in work_row are deleted. p_as_of is NULL for a purge of named rows, whose time does not matter.
---# create procedure single_judge
-CREATE PROCEDURE single_judge(
+-- judge_single: which of the rows in work_row are deleted. p_as_of is NULL for a purge of named rows, whose time does not matter.
+--# create procedure judge_single
+CREATE PROCEDURE judge_single(
     IN p_rule   varchar(64),
     IN p_look   integer,
     IN p_pass   integer,
@@ -158,7 +158,7 @@ SQL SECURITY DEFINER
 COMMENT 'Locks the rows that are deleted, and looks at each again. Fills work_gone with them, work_skip with the others that are due.'
 BEGIN
     -- A first look without locks, so that a row that stays is not touched; then those that seem to be due are locked.
-    CALL single_judge(p_rule, 1, p_pass, p_as_of, p_cutoff);
+    CALL judge_single(p_rule, 1, p_pass, p_as_of, p_cutoff);
     INSERT INTO work_skip (skip_key, reason)
     SELECT r.row_key, v.reason
     FROM work_verdict AS v
@@ -173,7 +173,7 @@ BEGIN
 
     -- Nobody changes them any more: what is judged now holds until the end of the transaction. Rows that another session has
     -- locked are left to it; those that it deleted are not worth a word.
-    CALL single_judge(p_rule, 2, p_pass, p_as_of, p_cutoff);
+    CALL judge_single(p_rule, 2, p_pass, p_as_of, p_cutoff);
     INSERT INTO work_skip (skip_key, reason)
     SELECT r.row_key, COALESCE(v.reason, 'LOCKED')
     FROM work_verdict AS v
@@ -190,9 +190,9 @@ BEGIN
     WHERE v.reason IS NULL;
 END;
 
--- single_batch: one batch: the rows in work_gone, in the caller's transaction.
---# create procedure single_batch
-CREATE PROCEDURE single_batch(IN p_run bigint, IN p_rule varchar(64), OUT o_families bigint, OUT o_rows longtext)
+-- batch_single: one batch: the rows in work_gone, in the caller's transaction.
+--# create procedure batch_single
+CREATE PROCEDURE batch_single(IN p_run bigint, IN p_rule varchar(64), OUT o_families bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
 COMMENT 'Deletes the rows in work_gone, which are locked, and what belongs to them. Answers how many, and rows by table: NULL for none.'
 BEGIN
@@ -293,7 +293,7 @@ BEGIN
             -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL single_work(p_rule);
+            CALL work_single(p_rule);
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -329,7 +329,7 @@ BEGIN
             CALL cutoff_of(p_rule, v_as_of, v_retention, v_cutoff);
             SELECT COALESCE(MAX(c.pass), 1) INTO v_pass FROM work_cursor AS c WHERE c.position = 1;
             search: LOOP
-                CALL single_search(p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last);
+                CALL search_single(p_rule, v_pass, v_take, v_as_of, v_cutoff, v_last);
                 IF v_last > 0 THEN
                     LEAVE search;
                 END IF;
@@ -349,7 +349,7 @@ BEGIN
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
             END IF;
-            CALL single_batch(p_run, p_rule, v_families, v_rows);
+            CALL batch_single(p_run, p_rule, v_families, v_rows);
             IF v_dry_run THEN
                 ROLLBACK;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -393,8 +393,8 @@ BEGIN
             LEAVE step;
         END IF;
         -- The cursor is where it was: it is led past this row, if that is still the next one.
-        CALL single_work(p_rule);
-        CALL single_search(p_rule, v_pass, 1, v_as_of, v_cutoff, v_last);
+        CALL work_single(p_rule);
+        CALL search_single(p_rule, v_pass, 1, v_as_of, v_cutoff, v_last);
         SELECT MAX(r.row_key) INTO v_found FROM work_row AS r;
         IF NOT v_found <=> v_key THEN
             COMMIT;
@@ -421,15 +421,15 @@ BEGIN
     END step;
 END;
 
--- single_undated: rows that have neither an expiry nor the time of its fallback can never become due.
---# create procedure single_undated
-CREATE PROCEDURE single_undated(IN p_rule varchar(64), IN p_as_of datetime(6))
+-- undated_single: rows that have neither an expiry nor the time of its fallback can never become due.
+--# create procedure undated_single
+CREATE PROCEDURE undated_single(IN p_rule varchar(64), IN p_as_of datetime(6))
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables anew, and writes to work_skip the rows without any time, as long as the fallback of the rule is on.'
 BEGIN
     DECLARE v_cutoff datetime(6);
     DECLARE v_counts boolean;
-    CALL single_work(p_rule);
+    CALL work_single(p_rule);
     CALL cutoff_of(p_rule, p_as_of, NULL, v_cutoff);
     SELECT COALESCE(JSON_CONTAINS(r.document, 'true', '$.counts_undated'), false)
     INTO v_counts
@@ -450,7 +450,7 @@ BEGIN
     DECLARE v_dry_run boolean;
     SELECT r.as_of, r.dry_run INTO v_as_of, v_dry_run FROM run AS r WHERE r.run_id = p_run;
     IF p_reason = 'nothing left' THEN
-        CALL single_undated(p_rule, v_as_of);
+        CALL undated_single(p_rule, v_as_of);
         CALL record_skips(p_run, p_rule);
         -- The rows that killed runs left were looked at once more.
         IF NOT v_dry_run THEN
@@ -462,7 +462,7 @@ BEGIN
     IF v_dry_run AND (SELECT COUNT(*) > 1 FROM rule_table AS t WHERE t.rule = p_rule) THEN
         -- The batches of a dry run were rolled back one by one, so that a row that belongs to rows of two batches was counted
         -- twice: count once more, over all.
-        CALL single_work(p_rule);
+        CALL work_single(p_rule);
         CALL perform(p_rule, 'rows', '@windrow_rows');
         UPDATE run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = p_rule;
         UPDATE run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = p_rule;
@@ -515,12 +515,12 @@ BEGIN
         CALL setting_of(p_rule, 'run_families', v_limit);
     END IF;
     CALL single_open(p_rule);
-    CALL single_undated(p_rule, p_as_of);
+    CALL undated_single(p_rule, p_as_of);
     INSERT INTO work_skipped (skip_key, reason)
     SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
     batches: LOOP
-        CALL single_work(p_rule);
-        CALL single_search(p_rule, v_pass, GREATEST(LEAST(v_batch, v_limit - v_families), 1), p_as_of, v_cutoff, v_found);
+        CALL work_single(p_rule);
+        CALL search_single(p_rule, v_pass, GREATEST(LEAST(v_batch, v_limit - v_families), 1), p_as_of, v_cutoff, v_found);
         SET v_more = v_found > 0 AND v_families >= v_limit;
         IF v_found = 0 OR v_more THEN
             CALL time_of_row(v_since, v_zoned, v_oldest);
@@ -538,7 +538,7 @@ BEGIN
             ITERATE batches;
         END IF;
         CALL single_moved();
-        CALL single_judge(p_rule, 1, v_pass, p_as_of, v_cutoff);
+        CALL judge_single(p_rule, 1, v_pass, p_as_of, v_cutoff);
         INSERT INTO work_skipped (skip_key, reason)
         SELECT r.row_key, v.reason
         FROM work_verdict AS v
@@ -565,7 +565,7 @@ BEGIN
     CALL time_of_row(v_eldest, v_zoned, v_oldest);
     SET v_rows = CONCAT('[', v_families, ']');
     IF v_family THEN
-        CALL single_work(p_rule);
+        CALL work_single(p_rule);
         CALL perform(p_rule, 'rows', '@windrow_rows');
         SET v_rows = @windrow_rows;
     END IF;
@@ -662,7 +662,7 @@ BEGIN
         -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        CALL single_work(p_rule);
+        CALL work_single(p_rule);
         DROP TEMPORARY TABLE IF EXISTS work_target;
         CREATE TEMPORARY TABLE work_target LIKE work_named;
         COMMIT;
@@ -675,8 +675,8 @@ BEGIN
         END IF;
         SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
         CALL single_target(p_rule, p_key);
-        CALL single_search(p_rule, 0, 1, NULL, NULL, v_count);
-        CALL single_judge(p_rule, 1, 0, NULL, NULL);
+        CALL search_single(p_rule, 0, 1, NULL, NULL, v_count);
+        CALL judge_single(p_rule, 1, 0, NULL, NULL);
         SELECT COUNT(v.position), MAX(v.reason) INTO v_count, o_reason FROM work_verdict AS v;
         IF v_count = 0 THEN
             COMMIT;
@@ -699,7 +699,7 @@ BEGIN
         END IF;
         INSERT INTO work_gone (position, row_key)
         SELECT r.position, r.row_key FROM work_row AS r;
-        CALL single_batch(p_run, p_rule, v_count, v_rows);
+        CALL batch_single(p_run, p_rule, v_count, v_rows);
         IF v_dry_run THEN
             ROLLBACK;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;

@@ -49,9 +49,9 @@ BEGIN
     WHERE u.rule = p_rule;
 END;
 
--- timed_work: the work tables of one batch, empty.
---# create procedure timed_work
-CREATE PROCEDURE timed_work(IN p_rule varchar(64), IN p_plain boolean)
+-- work_timed: the work tables of one batch, empty.
+--# create procedure work_timed
+CREATE PROCEDURE work_timed(IN p_rule varchar(64), IN p_plain boolean)
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the type of work_type.'
 BEGIN
@@ -179,11 +179,11 @@ BEGIN
     SELECT IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00') INTO o_time FROM rule AS r WHERE r.rule = p_rule;
 END;
 
--- timed_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows, and of the
+-- window_timed: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows, and of the
 -- root table than p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the
 -- entries of deleted rows for a while. The verb answers the time of the row that has so many before it, where there is one.
---# create procedure timed_window
-CREATE PROCEDURE timed_window(
+--# create procedure window_timed
+CREATE PROCEDURE window_timed(
     IN  p_rule     varchar(64),
     IN  p_from     datetime(6),
     IN  p_cutoff   datetime(6),
@@ -213,10 +213,10 @@ BEGIN
     END IF;
 END;
 
--- timed_rows: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
+-- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
 -- window: families, all; roots, those that are due, the oldest first; window, those that go, the oldest first.
---# create procedure timed_rows
-CREATE PROCEDURE timed_rows(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+--# create procedure rows_timed
+CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
 COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, families, roots or window. Reads only.'
 BEGIN
@@ -312,9 +312,9 @@ BEGIN
     WHERE t.rule = p_rule;
 END;
 
--- timed_keep: which rows of a window stay.
---# create procedure timed_keep
-CREATE PROCEDURE timed_keep(
+-- keep_timed: which rows of a window stay.
+--# create procedure keep_timed
+CREATE PROCEDURE keep_timed(
     IN p_rule  varchar(64),
     IN p_plain boolean,
     IN p_from  datetime(6),
@@ -331,7 +331,7 @@ BEGIN
         INSERT INTO work_target (id)
         SELECT k.id FROM work_keep AS k;
         IF ROW_COUNT() > 0 THEN
-            CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
+            CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
             INSERT INTO work_skip (skip_key, reason)
             SELECT w.id, 'HELD'
             FROM work_row AS w
@@ -345,9 +345,9 @@ BEGIN
     END IF;
 END;
 
--- timed_delete: deletes what timed_keep does not keep of a window, in the caller's transaction.
---# create procedure timed_delete
-CREATE PROCEDURE timed_delete(
+-- delete_timed: deletes what keep_timed does not keep of a window, in the caller's transaction.
+--# create procedure delete_timed
+CREATE PROCEDURE delete_timed(
     IN  p_run      bigint,
     IN  p_rule     varchar(64),
     IN  p_plain    boolean,
@@ -356,7 +356,7 @@ CREATE PROCEDURE timed_delete(
     OUT o_families bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what timed_keep() does not keep of the window from p_from to p_to.'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what keep_timed() does not keep of the window from p_from to p_to.'
 BEGIN
     SET @windrow_run = p_run, @windrow_from = p_from, @windrow_to = p_to;
     IF p_plain THEN
@@ -368,9 +368,9 @@ BEGIN
     SET o_families = @windrow_families;
 END;
 
--- timed_count: what a batch would delete of a window. Reads only.
---# create procedure timed_count
-CREATE PROCEDURE timed_count(
+-- count_timed: what a batch would delete of a window. Reads only.
+--# create procedure count_timed
+CREATE PROCEDURE count_timed(
     IN  p_rule     varchar(64),
     IN  p_plain    boolean,
     IN  p_from     datetime(6),
@@ -382,7 +382,7 @@ SQL SECURITY DEFINER
 COMMENT 'How many families of the window from p_from to p_to may go; their rows are in work_count, what stays is in work_skip. Reads only.'
 BEGIN
     DECLARE v_held bigint;
-    CALL timed_keep(p_rule, p_plain, p_from, p_to, p_as_of, false);
+    CALL keep_timed(p_rule, p_plain, p_from, p_to, p_as_of, false);
     IF p_plain THEN
         SELECT COUNT(k.position) INTO v_held FROM work_skip AS k;
         SET @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = 9223372036854775807;
@@ -396,9 +396,9 @@ BEGIN
     END IF;
 END;
 
--- timed_next: the next families that are due, the oldest first, after a cursor.
---# create procedure timed_next
-CREATE PROCEDURE timed_next(
+-- next_timed: the next families that are due, the oldest first, after a cursor.
+--# create procedure next_timed
+CREATE PROCEDURE next_timed(
     IN    p_rule   varchar(64),
     IN    p_cutoff datetime(6),
     IN    p_limit  bigint,
@@ -424,9 +424,9 @@ BEGIN
     END IF;
 END;
 
--- timed_judge: which of these go.
---# create procedure timed_judge
-CREATE PROCEDURE timed_judge(
+-- judge_timed: which of these go.
+--# create procedure judge_timed
+CREATE PROCEDURE judge_timed(
     IN  p_rule     varchar(64),
     IN  p_cutoff   datetime(6),
     IN  p_as_of    datetime(6),
@@ -441,16 +441,16 @@ BEGIN
     SELECT COUNT(c.id) INTO o_families FROM work_target AS c;
 END;
 
--- timed_undated: rows without a time; they can never become due.
---# create procedure timed_undated
-CREATE PROCEDURE timed_undated(IN p_rule varchar(64))
+-- undated_timed: rows without a time; they can never become due.
+--# create procedure undated_timed
+CREATE PROCEDURE undated_timed(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip what has no time. Reads only.'
 BEGIN
     DECLARE v_plain boolean;
     CALL timed_is_plain(p_rule, v_plain);
-    CALL timed_work(p_rule, v_plain);
-    CALL timed_rows(p_rule, 'undated', NULL, NULL, NULL);
+    CALL work_timed(p_rule, v_plain);
+    CALL rows_timed(p_rule, 'undated', NULL, NULL, NULL);
     INSERT INTO work_skip (skip_key, reason)
     SELECT w.id, 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
 END;
@@ -529,7 +529,7 @@ BEGIN
             -- to its binary log even when it is rolled back, with all that it deleted.
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
-            CALL timed_work(p_rule, v_plain);
+            CALL work_timed(p_rule, v_plain);
             COMMIT;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
             START TRANSACTION;
@@ -626,7 +626,7 @@ BEGIN
             END IF;
             IF v_by_family THEN
                 SET v_to = v_from;
-                CALL timed_next(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to, v_key, v_last);
+                CALL next_timed(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to, v_key, v_last);
                 IF v_last = 0 THEN
                     -- Then what belongs to none.
                     CALL setting_of(p_rule, 'batch_rows', v_batch);
@@ -644,9 +644,9 @@ BEGIN
                     LEAVE step;
                 END IF;
                 SET v_take = v_last;
-                CALL timed_judge(p_rule, v_cutoff, v_as_of, true, v_families);
+                CALL judge_timed(p_rule, v_cutoff, v_as_of, true, v_families);
             ELSE
-                CALL timed_window(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
+                CALL window_timed(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
                 IF v_from IS NULL THEN
                     COMMIT;
                     SET o_state = 'nothing left';
@@ -654,7 +654,7 @@ BEGIN
                 END IF;
                 -- One instant cannot be halved.
                 SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-                CALL timed_keep(p_rule, v_plain, v_from, v_to, v_as_of, true);
+                CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true);
             END IF;
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
@@ -671,7 +671,7 @@ BEGIN
                 SET @windrow_run = p_run;
                 CALL perform(p_rule, 'families', '@windrow_run');
             ELSE
-                CALL timed_delete(p_run, p_rule, v_plain, v_from, v_to, v_families);
+                CALL delete_timed(p_run, p_rule, v_plain, v_from, v_to, v_families);
             END IF;
             CALL timed_counted(p_rule, v_rows);
             IF v_archives THEN
@@ -763,9 +763,9 @@ BEGIN
         SET v_text = COALESCE(v_key, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_from)));
         INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
         VALUES (p_run, p_rule, v_text, v_errno, v_sqlstate, v_message);
-        CALL timed_work(p_rule, v_plain);
+        CALL work_timed(p_rule, v_plain);
         IF v_key IS NULL THEN
-            CALL timed_rows(p_rule, 'families', v_from, v_to, 9223372036854775807);
+            CALL rows_timed(p_rule, 'families', v_from, v_to, 9223372036854775807);
         END IF;
         -- One family, or those of an instant; if there are none, rows of no family.
         INSERT INTO work_skip (skip_key, reason)
@@ -801,15 +801,15 @@ BEGIN
     SELECT r.dry_run INTO v_dry_run FROM run AS r WHERE r.run_id = p_run;
     CALL timed_is_plain(p_rule, v_plain);
     IF p_reason = 'nothing left' THEN
-        CALL timed_undated(p_rule);
+        CALL undated_timed(p_rule);
         CALL record_skips(p_run, p_rule);
         -- The windows that killed runs left half done were gone through once more; a family that a purge named is finished when
         -- its root is gone.
         IF NOT v_dry_run THEN
-            CALL timed_work(p_rule, v_plain);
+            CALL work_timed(p_rule, v_plain);
             INSERT IGNORE INTO work_target (id)
             SELECT k.id FROM work_torn AS k;
-            CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
+            CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
             DELETE u
             FROM work_mend AS d
             STRAIGHT_JOIN unfinished AS u ON u.run_id = d.run_id AND u.rule = p_rule
@@ -873,7 +873,7 @@ BEGIN
     CALL timed_open(p_rule);
     IF v_start IS NULL THEN
         CALL timed_least(p_rule, v_start);
-        CALL timed_undated(p_rule);
+        CALL undated_timed(p_rule);
         INSERT INTO work_skipped (skip_key, reason)
         SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
     END IF;
@@ -882,16 +882,16 @@ BEGIN
     END IF;
     SET v_from = v_start;
     batches: LOOP
-        CALL timed_work(p_rule, v_plain);
+        CALL work_timed(p_rule, v_plain);
         -- Families first, then what belongs to none.
         IF v_by_family THEN
-            CALL timed_next(p_rule, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)), v_from, v_key, v_found);
+            CALL next_timed(p_rule, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)), v_from, v_key, v_found);
             IF v_found = 0 THEN
                 SET v_by_family = false, v_from = v_start;
                 ITERATE batches;
             END IF;
         ELSE
-            CALL timed_window(p_rule, v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
+            CALL window_timed(p_rule, v_from, v_cutoff, v_batch, GREATEST(v_limit - v_families, 1), v_from, v_to);
             IF v_from IS NULL THEN
                 LEAVE batches;
             END IF;
@@ -901,10 +901,10 @@ BEGIN
             LEAVE batches;
         END IF;
         IF v_by_family THEN
-            CALL timed_judge(p_rule, v_cutoff, p_as_of, false, v_found);
+            CALL judge_timed(p_rule, v_cutoff, p_as_of, false, v_found);
             CALL perform(p_rule, 'members', '');
         ELSE
-            CALL timed_count(p_rule, v_plain, v_from, v_to, p_as_of, v_found);
+            CALL count_timed(p_rule, v_plain, v_from, v_to, p_as_of, v_found);
         END IF;
         SET v_batches = v_batches + 1;
         SET v_families = v_families + v_found;
@@ -921,7 +921,7 @@ BEGIN
                 ORDER BY n.due, n.id
                 LIMIT v_room;
             ELSE
-                CALL timed_rows(p_rule, 'window', v_from, v_to, v_room);
+                CALL rows_timed(p_rule, 'window', v_from, v_to, v_room);
             END IF;
             SELECT
                 COUNT(*),
@@ -944,7 +944,7 @@ BEGIN
             SET v_from = v_to;
         END IF;
     END LOOP batches;
-    CALL timed_work(p_rule, v_plain);
+    CALL work_timed(p_rule, v_plain);
     INSERT INTO work_count (position, found)
     SELECT w.position, w.found FROM work_total AS w;
     CALL timed_counted(p_rule, v_rows);
@@ -1030,7 +1030,7 @@ BEGIN
         -- to its binary log even when it is rolled back, with all that it deleted.
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
-        CALL timed_work(p_rule, v_plain);
+        CALL work_timed(p_rule, v_plain);
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;
@@ -1064,7 +1064,7 @@ BEGIN
         -- The work table has the type and the collation of the key.
         INSERT INTO work_target (id)
         VALUES (p_key);
-        CALL timed_rows(p_rule, 'named', NULL, NULL, NULL);
+        CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
         SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', NULL) INTO o_reason FROM work_row AS w;
         IF o_reason IS NULL AND v_plain THEN
             CALL timed_held(p_rule);
@@ -1076,7 +1076,7 @@ BEGIN
             DELETE FROM work_target;
             INSERT INTO work_next (id)
             SELECT w.id FROM work_row AS w;
-            CALL timed_judge(p_rule, NULL, NULL, true, v_found);
+            CALL judge_timed(p_rule, NULL, NULL, true, v_found);
             IF v_found = 0 THEN
                 -- Of one family, there is one reason at most.
                 SELECT COALESCE(MIN(k.reason), 'NOT_A_ROOT') INTO o_reason FROM work_skip AS k;
@@ -1154,9 +1154,9 @@ BEGIN
     END IF;
 END;
 
--- timed_due: how much is due now, counted up to a limit.
---# create procedure timed_due
-CREATE PROCEDURE timed_due(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+-- due_timed: how much is due now, counted up to a limit.
+--# create procedure due_timed
+CREATE PROCEDURE due_timed(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
 COMMENT 'How much is due now by p_rule, counted up to p_limit, and whether that is all. Reads only.'
 BEGIN
@@ -1197,8 +1197,8 @@ BEGIN
     SET o_soon = IF(@windrow_found < p_limit, @windrow_found, NULL);
     CALL timed_open(p_rule);
     CALL timed_is_plain(p_rule, v_plain);
-    CALL timed_work(p_rule, v_plain);
-    CALL timed_rows(p_rule, 'roots', v_least, v_now, p_limit);
+    CALL work_timed(p_rule, v_plain);
+    CALL rows_timed(p_rule, 'roots', v_least, v_now, p_limit);
     SELECT
         COALESCE(SUM(p.families), 0),
         COALESCE(SUM(p.families), 0) < p_limit,
@@ -1239,7 +1239,7 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
     IF v_plain THEN
-        CALL timed_undated(p_rule);
+        CALL undated_timed(p_rule);
         INSERT INTO work_stray (table_name, apart, undated)
         SELECT r.root, 0, (SELECT COUNT(w.id) FROM work_row AS w) FROM rule AS r WHERE r.rule = p_rule;
     ELSE

@@ -209,7 +209,7 @@ DECLARE
     v_keys text[];
 BEGIN
     IF (SELECT r.strategy IN ('removal-time', 'age') FROM rule AS r WHERE r.rule = p_rule) THEN
-        RETURN timed_undated(p_rule, p_as_of, p_scope);
+        RETURN undated_timed(p_rule, p_as_of, p_scope);
     END IF;
     EXECUTE format('SELECT %s($1, $2)::text[]', routine_of(p_rule, 'undated')) INTO v_keys USING p_as_of, p_scope;
     RETURN v_keys;

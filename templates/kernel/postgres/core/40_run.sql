@@ -540,7 +540,7 @@ BEGIN
         WHERE c.run_id = p_run
           AND cardinality(c.left_keys) > 0
           AND NOT s.handed_out
-          AND others_at(p_run, c.rule, false) IS NULL;
+          AND at_others(p_run, c.rule, false) IS NULL;
     END IF;
     SELECT r.reason
     INTO v_reason
@@ -578,7 +578,7 @@ BEGIN
     v_old := ARRAY(SELECT r.run_id FROM run AS r WHERE r.finished_at < clock_timestamp() - make_interval(days => v_days::integer));
     IF v_spec.archives THEN
         -- Not while rows of it are archived.
-        PERFORM archive_keep(v_days);
+        PERFORM keep_archive(v_days);
         v_old := ARRAY(SELECT o.run_id FROM unnest(v_old) AS o(run_id)
             WHERE NOT EXISTS (SELECT FROM kept_run AS k WHERE k.run_id = o.run_id));
     END IF;

@@ -12,7 +12,7 @@ BEGIN
     IF v_rule.strategy = 'end-time' THEN
         RETURN format('%s($1, NULL, NULL, %L, %L, $2)', routine_of(p_rule, 'next'), '-infinity', v_rule.document ->> 'first_key');
     END IF;
-    RETURN timed_due(p_rule, $from$'4713-01-01 00:00:00 BC'$from$, '$1', '$2');
+    RETURN due_timed(p_rule, $from$'4713-01-01 00:00:00 BC'$from$, '$1', '$2');
 END
 $windrow$;
 --# comment on function due_query

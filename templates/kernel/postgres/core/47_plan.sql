@@ -62,7 +62,7 @@ BEGIN
             v_along := 'ended';
             EXECUTE format(
                 'SELECT CASE WHEN count(*) < $3 THEN count(*) END FROM %s AS n',
-                timed_due(v_rule.rule, cutoff_call(v_rule.rule, '$1'), '$2', '$3')
+                due_timed(v_rule.rule, cutoff_call(v_rule.rule, '$1'), '$2', '$3')
             )
             INTO v_soon
             USING v_now, v_then, v_limit;

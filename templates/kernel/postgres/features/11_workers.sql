@@ -34,9 +34,9 @@ COMMENT ON TABLE run_claim IS
     'The roots that a worker has claimed and not looked at yet; those that it left because a row of theirs was locked, for the last claim '
     'of the sweep.';
 
--- others_at: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
---# create function others_at
-CREATE OR REPLACE FUNCTION others_at(p_run bigint, p_rule text, p_before boolean)
+-- at_others: another worker of the sweep that is at work: at p_rule, or before it in the order of the rules.
+--# create function at_others
+CREATE OR REPLACE FUNCTION at_others(p_run bigint, p_rule text, p_before boolean)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -64,8 +64,8 @@ BEGIN
     RETURN NULL;
 END
 $windrow$;
---# comment on function others_at
-COMMENT ON FUNCTION others_at(bigint, text, boolean) IS
+--# comment on function at_others
+COMMENT ON FUNCTION at_others(bigint, text, boolean) IS
     'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still '
     'runs. NULL: none.';
 
@@ -122,9 +122,9 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     SELECT s.ended_by IS NOT NULL INTO STRICT o_over FROM sweep AS s WHERE s.rule = p_rule FOR UPDATE;
-    o_wait := others_at(p_run, p_rule, true);
+    o_wait := at_others(p_run, p_rule, true);
     IF NOT (SELECT r.divided FROM rule AS r WHERE r.rule = p_rule) THEN
-        o_wait := coalesce(o_wait, others_at(p_run, p_rule, false));
+        o_wait := coalesce(o_wait, at_others(p_run, p_rule, false));
     END IF;
     UPDATE run_sweep AS s
     SET at_rule = CASE WHEN o_wait IS NULL AND NOT o_over THEN p_rule END
@@ -151,7 +151,7 @@ BEGIN
     SET exhausted = true
     WHERE s.rule = p_rule
     RETURNING s.* INTO STRICT v_sweep;
-    IF others_at(p_run, p_rule, false) IS NOT NULL THEN
+    IF at_others(p_run, p_rule, false) IS NOT NULL THEN
         UPDATE run_sweep AS s SET at_rule = NULL WHERE s.run_id = p_run;
         RETURN 'nothing left';
     END IF;
@@ -271,7 +271,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    IF others_at(p_run, NULL, false) IS NOT NULL THEN
+    IF at_others(p_run, NULL, false) IS NOT NULL THEN
         RETURN NULL;
     END IF;
     RETURN (

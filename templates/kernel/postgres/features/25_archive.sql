@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS kept_run (
 );
 --# comment on table kept_run
 COMMENT ON TABLE kept_run IS
-    'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by archive_keep().';
+    'Runs older than ledger_days that the ledger keeps, since rows of them are archived. Written by keep_archive().';
 -- unarchived: what has left the archive.
 --# create table unarchived
 CREATE TABLE IF NOT EXISTS unarchived (

@@ -16,10 +16,10 @@ $windrow$;
 COMMENT ON FUNCTION in_archives(text) IS
     'A query for the rows that p_query finds in each archive (%1$I) of a table (%2$L).';
 
--- archive_next: the next run with archived rows. Like what follows it looks along the key of an archive, which may be big: a plan
+-- next_archive: the next run with archived rows. Like what follows it looks along the key of an archive, which may be big: a plan
 -- that reads the whole table is never the better one.
---# create function archive_next
-CREATE OR REPLACE FUNCTION archive_next(p_after bigint)
+--# create function next_archive
+CREATE OR REPLACE FUNCTION next_archive(p_after bigint)
 RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -37,8 +37,8 @@ BEGIN
     RETURN v_run;
 END
 $windrow$;
---# comment on function archive_next
-COMMENT ON FUNCTION archive_next(bigint) IS
+--# comment on function next_archive
+COMMENT ON FUNCTION next_archive(bigint) IS
     'The first run after p_after of which rows are archived; NULL if there is none.';
 
 -- archive_last: when the last row of a run was archived.
@@ -65,9 +65,9 @@ $windrow$;
 COMMENT ON FUNCTION archive_last(bigint) IS
     'When the last of the archived rows of a run came into the archive; NULL if there is none.';
 
--- archive_keep: the ledger does not forget a run while rows of it are archived.
---# create function archive_keep
-CREATE OR REPLACE FUNCTION archive_keep(p_days bigint)
+-- keep_archive: the ledger does not forget a run while rows of it are archived.
+--# create function keep_archive
+CREATE OR REPLACE FUNCTION keep_archive(p_days bigint)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -91,8 +91,8 @@ BEGIN
       AND NOT EXISTS (SELECT FROM run AS r WHERE r.run_id = u.run_id);
 END
 $windrow$;
---# comment on function archive_keep
-COMMENT ON FUNCTION archive_keep(bigint) IS
+--# comment on function keep_archive
+COMMENT ON FUNCTION keep_archive(bigint) IS
     'Notes in table kept_run which runs older than p_days have archived rows; forgets what left the archive of runs that are forgotten.';
 
 -- archive_counts: how many rows are archived.
@@ -237,7 +237,7 @@ BEGIN
     END IF;
     o_rows := 0;
     IF io_place = 0 THEN
-        io_run := CASE WHEN p_only IS NULL THEN archive_next(io_run) WHEN io_run = 0 THEN p_only END;
+        io_run := CASE WHEN p_only IS NULL THEN next_archive(io_run) WHEN io_run = 0 THEN p_only END;
         -- The oldest first, up to one that is too young, or goes on.
         IF p_only IS NULL AND archive_last(io_run) >= p_before
             OR EXISTS (SELECT FROM run AS r WHERE r.run_id = io_run AND r.status = 'running')
@@ -707,9 +707,9 @@ $windrow$;
 COMMENT ON FUNCTION archive_hold(bigint, integer[], bigint[]) IS
     'Holds what archive_restore() brings back: how many holds were placed, and how many rows belong to nothing that can be held.';
 
--- archive_keys: the options rule and key of a restoration.
---# create function archive_keys
-CREATE OR REPLACE FUNCTION archive_keys(p_options jsonb, OUT o_rule text, OUT o_keys text[])
+-- keys_archive: the options rule and key of a restoration.
+--# create function keys_archive
+CREATE OR REPLACE FUNCTION keys_archive(p_options jsonb, OUT o_rule text, OUT o_keys text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
@@ -746,8 +746,8 @@ BEGIN
     END IF;
 END
 $windrow$;
---# comment on function archive_keys
-COMMENT ON FUNCTION archive_keys(jsonb) IS
+--# comment on function keys_archive
+COMMENT ON FUNCTION keys_archive(jsonb) IS
     'The options rule and key of archive_restore(); raises 22023 with a hint for what makes no sense.';
 
 -- check_whole: whether all that a run deleted and that was archived is still there, or came back.
@@ -819,7 +819,7 @@ BEGIN
         END IF;
         v_most := (p_options ->> 'max_rows')::bigint;
     END IF;
-    SELECT o.o_rule, o.o_keys INTO v_rule, v_keys FROM archive_keys(p_options) AS o;
+    SELECT o.o_rule, o.o_keys INTO v_rule, v_keys FROM keys_archive(p_options) AS o;
     PERFORM check_whole(v_run);
     PERFORM check_archive(v_rule);
 

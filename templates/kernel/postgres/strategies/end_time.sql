@@ -517,9 +517,9 @@ $windrow$;
 COMMENT ON FUNCTION those_found(anyarray, anyarray) IS
     'The keys of which a row was found; all of them where as many rows were found as there are keys.';
 
--- end_time_batch: deletes the families of the given roots that may go, in the caller's transaction.
---# create function end_time_batch
-CREATE OR REPLACE FUNCTION end_time_batch(
+-- batch_end_time: deletes the families of the given roots that may go, in the caller's transaction.
+--# create function batch_end_time
+CREATE OR REPLACE FUNCTION batch_end_time(
     p_run bigint, p_rule text, p_roots anyarray, p_as_of timestamptz, p_retention bigint, p_scope text, p_purge boolean, p_gone anyarray,
     OUT o_members anyarray, OUT o_families bigint, OUT o_other_roots anyarray, OUT o_skip_keys anyarray, OUT o_skip_reasons text[],
     OUT o_rows bigint[]
@@ -568,8 +568,8 @@ BEGIN
     PERFORM end_batch(p_rule);
 END
 $windrow$;
---# comment on function end_time_batch
-COMMENT ON FUNCTION end_time_batch(bigint, text, anyarray, timestamptz, bigint, text, boolean, anyarray) IS
+--# comment on function batch_end_time
+COMMENT ON FUNCTION batch_end_time(bigint, text, anyarray, timestamptz, bigint, text, boolean, anyarray) IS
     'Deletes, in the caller''s transaction, the families of p_roots that judge() lets go. No transaction control, so it can be rolled '
     'back; end_time_step() calls it.';
 
@@ -639,7 +639,7 @@ BEGIN
             'SELECT
                 b.o_families, CASE WHEN $6 THEN b.o_members::text[] END AS o_members, b.o_rows,
                 b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
-            FROM end_time_batch($1, $5, $7::%1$s[], $2, $3, $4, false, $8::%1$s[]) AS b',
+            FROM batch_end_time($1, $5, $7::%1$s[], $2, $3, $4, false, $8::%1$s[]) AS b',
             v_type
         )
         INTO v_batch
@@ -820,7 +820,7 @@ BEGIN
         RETURN;
     END IF;
     EXECUTE format(
-        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM end_time_batch($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) '
+        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM batch_end_time($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) '
         'AS b',
         ARRAY[p_key], (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule)
     )

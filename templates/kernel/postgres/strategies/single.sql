@@ -77,9 +77,9 @@ COMMENT ON FUNCTION verdict_query(text, text) IS
     'The query for those of the rows p_keys, an expression, that go, the oldest of their times, and those that are due and stay, with the '
     'reasons.';
 
--- single_batch: one batch: those of the named rows that go. Has no transaction control.
---# create function single_batch
-CREATE OR REPLACE FUNCTION single_batch(
+-- batch_single: one batch: those of the named rows that go. Has no transaction control.
+--# create function batch_single
+CREATE OR REPLACE FUNCTION batch_single(
     p_run bigint, p_rule text, p_pass integer, p_keys anyarray, p_as_of timestamptz, p_cutoff timestamptz,
     OUT o_families bigint, OUT o_members text[], OUT o_rows bigint[], OUT o_samples text[],
     OUT o_skip_keys text[], OUT o_skip_reasons text[]
@@ -138,8 +138,8 @@ BEGIN
     PERFORM end_batch(p_rule);
 END
 $windrow$;
---# comment on function single_batch
-COMMENT ON FUNCTION single_batch(bigint, text, integer, anyarray, timestamptz, timestamptz) IS
+--# comment on function batch_single
+COMMENT ON FUNCTION batch_single(bigint, text, integer, anyarray, timestamptz, timestamptz) IS
     'Deletes, in the caller''s transaction, those of the named rows that go, each looked at again under its lock, with what belongs to '
     'them. No transaction control, so it can be rolled back; single_step() calls it.';
 
@@ -287,7 +287,7 @@ BEGIN
 
     BEGIN
         EXECUTE format(
-            'SELECT b.o_families, b.o_members, b.o_rows, b.o_samples, b.o_skip_keys, b.o_skip_reasons FROM single_batch($1, $2, $3, '
+            'SELECT b.o_families, b.o_members, b.o_rows, b.o_samples, b.o_skip_keys, b.o_skip_reasons FROM batch_single($1, $2, $3, '
             '%L::%s[], $4, $5) AS b',
             v_keys, v_type
         )

@@ -45,7 +45,7 @@ BEGIN
     END IF;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     IF may_keep(p_rule) THEN
-        v_left := (SELECT c.o_rows FROM timed_count(p_rule, p_from, p_to, p_as_of) AS c);
+        v_left := (SELECT c.o_rows FROM count_timed(p_rule, p_from, p_to, p_as_of) AS c);
         PERFORM all_gone(p_rule, v_left);
     END IF;
     PERFORM end_batch(p_rule);
@@ -73,7 +73,7 @@ BEGIN
     PERFORM begin_batch('holds and new removal times');
     SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_families, o_skip_keys, o_skip_reasons
-    FROM timed_judge(p_rule, p_roots, p_cutoff, p_as_of, true) AS j;
+    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, true) AS j;
     EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
     INTO o_rows
     USING p_run, may_keep(p_rule);
@@ -84,9 +84,9 @@ $windrow$;
 COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
     'Deletes, in the caller''s transaction, those families of these roots that may go; timed_step() calls it.';
 
--- timed_judge: which of these families may go, and why the others stay.
---# create function timed_judge
-CREATE OR REPLACE FUNCTION timed_judge(
+-- judge_timed: which of these families may go, and why the others stay.
+--# create function judge_timed
+CREATE OR REPLACE FUNCTION judge_timed(
     p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean,
     OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
@@ -105,13 +105,13 @@ BEGIN
     USING p_as_of, p_lock;
 END
 $windrow$;
---# comment on function timed_judge
-COMMENT ON FUNCTION timed_judge(text, text[], text, timestamptz, boolean) IS
+--# comment on function judge_timed
+COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
     'The families of these roots that may go, and why the others stay. p_lock: locks their rows of the root table first.';
 
--- timed_count: what a batch would delete of a window. Reads only.
---# create function timed_count
-CREATE OR REPLACE FUNCTION timed_count(
+-- count_timed: what a batch would delete of a window. Reads only.
+--# create function count_timed
+CREATE OR REPLACE FUNCTION count_timed(
     p_rule text, p_from text, p_to text, p_as_of timestamptz,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest json, OUT o_roots jsonb, OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
@@ -151,13 +151,13 @@ BEGIN
     o_skip_reasons := array_fill('HELD'::text, ARRAY[cardinality(o_skip_keys)]);
 END
 $windrow$;
---# comment on function timed_count
-COMMENT ON FUNCTION timed_count(text, text, text, timestamptz) IS
+--# comment on function count_timed
+COMMENT ON FUNCTION count_timed(text, text, text, timestamptz) IS
     'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only.';
 
--- timed_families_count: what a batch would delete of these families.
---# create function timed_families_count
-CREATE OR REPLACE FUNCTION timed_families_count(
+-- count_timed_families: what a batch would delete of these families.
+--# create function count_timed_families
+CREATE OR REPLACE FUNCTION count_timed_families(
     p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest json, OUT o_roots jsonb, OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
@@ -173,7 +173,7 @@ DECLARE
 BEGIN
     SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_families, o_skip_keys, o_skip_reasons
-    FROM timed_judge(p_rule, p_roots, p_cutoff, p_as_of, false) AS j;
+    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, false) AS j;
     EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_go) INTO o_rows;
     EXECUTE format(
         $first$
@@ -181,13 +181,13 @@ BEGIN
         FROM %s AS n
         WHERE n.o_key = ANY (%L)
         $first$,
-        timed_rows(p_rule), v_go
+        rows_timed(p_rule), v_go
     )
     INTO o_oldest, o_roots;
 END
 $windrow$;
---# comment on function timed_families_count
-COMMENT ON FUNCTION timed_families_count(text, text[], text, timestamptz) IS
+--# comment on function count_timed_families
+COMMENT ON FUNCTION count_timed_families(text, text[], text, timestamptz) IS
     'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only.';
 
 -- timed_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
@@ -219,7 +219,7 @@ BEGIN
     END IF;
     SELECT j.o_go, coalesce(j.o_skip_reasons[1], CASE WHEN j.o_go = '{}' THEN 'NOT_A_ROOT' END)
     INTO v_go, o_skipped
-    FROM timed_judge(p_rule, ARRAY[p_key], NULL, NULL, true) AS j;
+    FROM judge_timed(p_rule, ARRAY[p_key], NULL, NULL, true) AS j;
     IF o_skipped IS NULL THEN
         o_families := 1;
         EXECUTE format('SELECT %s($1, %L, false)', routine_of(p_rule, 'delete_families'), v_go)
@@ -288,7 +288,7 @@ BEGIN
     IF v_by_family THEN
         SELECT n.o_roots, n.o_last
         INTO v_roots, v_to
-        FROM timed_next(p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families)) AS n;
+        FROM next_timed(p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families)) AS n;
         v_take := cardinality(v_roots);
         IF v_take = 0 THEN
             UPDATE run_rule AS r
@@ -305,7 +305,7 @@ BEGIN
     ELSE
         SELECT w.o_from, w.o_to
         INTO v_from, v_to
-        FROM timed_window(
+        FROM window_timed(
             p_rule, coalesce(v_progress.cursor_time, c_first), v_cutoff, v_take, v_families, v_progress.cursor_key::bigint[]
         ) AS w;
         IF v_from IS NULL THEN
@@ -411,7 +411,7 @@ DECLARE
     v_more      boolean := false;
 BEGIN
     IF NOT p_options ? 'from' THEN
-        v_keys := timed_undated(p_rule, p_as_of, NULL);
+        v_keys := undated_timed(p_rule, p_as_of, NULL);
     END IF;
     v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
     EXECUTE format('SELECT (%s)::text', cutoff_call(p_rule, '$1', '$2')) INTO v_cutoff USING p_as_of, seconds(p_options ->> 'retention');
@@ -419,7 +419,7 @@ BEGIN
         IF v_by_family THEN
             SELECT n.o_roots, n.o_last
             INTO v_roots, v_to
-            FROM timed_next(p_rule, v_from, v_key, v_cutoff, least(v_most, greatest(v_limit - v_families, 1))) AS n;
+            FROM next_timed(p_rule, v_from, v_key, v_cutoff, least(v_most, greatest(v_limit - v_families, 1))) AS n;
             v_by_family := v_roots <> '{}';
             IF NOT v_by_family THEN
                 v_from := coalesce(p_options ->> 'from', c_first);
@@ -428,7 +428,7 @@ BEGIN
         ELSE
             SELECT w.o_from, w.o_to
             INTO v_begin, v_to
-            FROM timed_window(p_rule, v_from, v_cutoff, v_size, greatest(v_limit - v_families, 1), v_last) AS w;
+            FROM window_timed(p_rule, v_from, v_cutoff, v_size, greatest(v_limit - v_families, 1), v_last) AS w;
             EXIT WHEN v_begin IS NULL;
         END IF;
         IF v_families >= v_limit THEN
@@ -436,9 +436,9 @@ BEGIN
             EXIT;
         END IF;
         IF v_by_family THEN
-            SELECT c.* INTO v_counted FROM timed_families_count(p_rule, v_roots, v_cutoff, p_as_of) AS c;
+            SELECT c.* INTO v_counted FROM count_timed_families(p_rule, v_roots, v_cutoff, p_as_of) AS c;
         ELSE
-            SELECT c.* INTO v_counted FROM timed_count(p_rule, v_begin, v_to, p_as_of) AS c;
+            SELECT c.* INTO v_counted FROM count_timed(p_rule, v_begin, v_to, p_as_of) AS c;
         END IF;
         v_from := v_to;
         v_key := v_roots[cardinality(v_roots)];

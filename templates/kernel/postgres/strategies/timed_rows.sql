@@ -30,10 +30,10 @@ $windrow$;
 COMMENT ON FUNCTION time_type_of(text) IS
     'timestamptz, or timestamp where the time of p_rule has no zone.';
 
--- timed_rows: the rows of the root table of a rule, for a FROM. What lists them is no SECURITY DEFINER: PostgreSQL takes its
+-- rows_timed: the rows of the root table of a rule, for a FROM. What lists them is no SECURITY DEFINER: PostgreSQL takes its
 -- text into the statement, which then finds an index for what it asks.
---# create function timed_rows
-CREATE OR REPLACE FUNCTION timed_rows(p_rule text)
+--# create function rows_timed
+CREATE OR REPLACE FUNCTION rows_timed(p_rule text)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -58,14 +58,14 @@ BEGIN
     RETURN v_rows;
 END
 $windrow$;
---# comment on function timed_rows
-COMMENT ON FUNCTION timed_rows(text) IS
+--# comment on function rows_timed
+COMMENT ON FUNCTION rows_timed(text) IS
     'The call that lists the rows of the root table of p_rule; raises 55000 where there is none as the installation made it.';
 
--- timed_window: the next window of time, from its oldest row on (inclusive) to o_to (exclusive). No table has more than about
+-- window_timed: the next window of time, from its oldest row on (inclusive) to o_to (exclusive). No table has more than about
 -- p_rows rows in it, the root table no more than p_families, unless they have the same time.
---# create function timed_window
-CREATE OR REPLACE FUNCTION timed_window(
+--# create function window_timed
+CREATE OR REPLACE FUNCTION window_timed(
     p_rule text, p_from text, p_cutoff text, p_rows bigint, p_families bigint, p_last bigint[],
     OUT o_from text, OUT o_to text
 )
@@ -129,14 +129,14 @@ BEGIN
     USING o_to, o_from;
 END
 $windrow$;
---# comment on function timed_window
-COMMENT ON FUNCTION timed_window(text, text, text, bigint, bigint, bigint[]) IS
+--# comment on function window_timed
+COMMENT ON FUNCTION window_timed(text, text, text, bigint, bigint, bigint[]) IS
     'The next window of p_rule; NULL: nothing before p_cutoff is left. p_last: microseconds of the last one, then its rows by table. Reads '
     'only.';
 
--- timed_next: the next roots that are due by families, oldest first, after a cursor. Reads, decides nothing.
---# create function timed_next
-CREATE OR REPLACE FUNCTION timed_next(
+-- next_timed: the next roots that are due by families, oldest first, after a cursor. Reads, decides nothing.
+--# create function next_timed
+CREATE OR REPLACE FUNCTION next_timed(
     p_rule text, p_time text, p_key text, p_cutoff text, p_limit bigint,
     OUT o_roots text[], OUT o_last text
 )
@@ -163,7 +163,7 @@ BEGIN
             LIMIT $1
         ) AS n
         $next$,
-        timed_rows(p_rule), p_time,
+        rows_timed(p_rule), p_time,
         coalesce(format('AND (r.o_time > %L OR r.o_key > ', p_time) || quote_literal(p_key) || ')', ''),
         p_cutoff
     )
@@ -171,8 +171,8 @@ BEGIN
     USING p_limit;
 END
 $windrow$;
---# comment on function timed_next
-COMMENT ON FUNCTION timed_next(text, text, text, text, bigint) IS
+--# comment on function next_timed
+COMMENT ON FUNCTION next_timed(text, text, text, text, bigint) IS
     'The next p_limit roots with a time before p_cutoff, from p_time and p_key on, and the last one''s time. Reads only.';
 
 -- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, or the one
@@ -186,7 +186,7 @@ AS $windrow$
 BEGIN
     RETURN format(
         '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest(%L::%s[])) AS is_held FROM %s AS r WHERE %s)',
-        held_keys(p_rule), key_type_of(p_rule), timed_rows(p_rule),
+        held_keys(p_rule), key_type_of(p_rule), rows_timed(p_rule),
         coalesce('r.o_key = ' || quote_literal(p_key), format('r.o_time >= %L AND r.o_time < %L', p_from, p_to))
     );
 END
@@ -210,7 +210,7 @@ DECLARE
 BEGIN
     EXECUTE format(
         'SELECT ARRAY(SELECT DISTINCT r.o_family::text FROM %s AS r WHERE r.o_time >= %L AND r.o_time < %L AND r.o_alone ORDER BY 1)',
-        timed_rows(p_rule), p_from, p_to
+        rows_timed(p_rule), p_from, p_to
     )
     INTO v_keys;
     RETURN v_keys;
@@ -220,9 +220,9 @@ $windrow$;
 COMMENT ON FUNCTION timed_in_window(text, text, text) IS
     'The families of a window that cannot go. Reads only; timed_step() calls it.';
 
--- timed_undated: families, over if they have an end at all, without a time; they can never become due.
---# create function timed_undated
-CREATE OR REPLACE FUNCTION timed_undated(p_rule text, p_as_of timestamptz, p_scope text)
+-- undated_timed: families, over if they have an end at all, without a time; they can never become due.
+--# create function undated_timed
+CREATE OR REPLACE FUNCTION undated_timed(p_rule text, p_as_of timestamptz, p_scope text)
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -240,19 +240,19 @@ BEGIN
             ORDER BY 1
         )::text[]
         $undated$,
-        timed_rows(p_rule)
+        rows_timed(p_rule)
     )
     INTO v_keys;
     RETURN v_keys;
 END
 $windrow$;
---# comment on function timed_undated
-COMMENT ON FUNCTION timed_undated(text, timestamptz, text) IS
+--# comment on function undated_timed
+COMMENT ON FUNCTION undated_timed(text, timestamptz, text) IS
     'Families without a time. Reads only.';
 
--- timed_due: what lists the times of what is due by a rule, the oldest first, for a FROM: up to the cutoff at an instant.
---# create function timed_due
-CREATE OR REPLACE FUNCTION timed_due(p_rule text, p_from text, p_at text, p_limit text)
+-- due_timed: what lists the times of what is due by a rule, the oldest first, for a FROM: up to the cutoff at an instant.
+--# create function due_timed
+CREATE OR REPLACE FUNCTION due_timed(p_rule text, p_from text, p_at text, p_limit text)
 RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -266,12 +266,12 @@ BEGIN
             ORDER BY r.o_time
             LIMIT %s
         )$due$,
-        timed_rows(p_rule), p_from, cutoff_call(p_rule, p_at), p_limit
+        rows_timed(p_rule), p_from, cutoff_call(p_rule, p_at), p_limit
     );
 END
 $windrow$;
---# comment on function timed_due
-COMMENT ON FUNCTION timed_due(text, text, text, text) IS
+--# comment on function due_timed
+COMMENT ON FUNCTION due_timed(text, text, text, text) IS
     'The call that lists what is due by a rule at p_at, from p_from on, whether or not it may go, at most p_limit; these are expressions.';
 
 -- timed_age_of: how long ago a root ended.
@@ -287,7 +287,7 @@ DECLARE
 BEGIN
     EXECUTE format(
         'SELECT extract(epoch FROM clock_timestamp()%s - r.o_time) FROM %s AS r WHERE r.o_key = %L AND isfinite(r.o_time)',
-        in_zone(p_rule), timed_rows(p_rule), p_key
+        in_zone(p_rule), rows_timed(p_rule), p_key
     )
     INTO v_age;
     RETURN v_age;
@@ -297,9 +297,9 @@ $windrow$;
 COMMENT ON FUNCTION timed_age_of(text, text) IS
     'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only.';
 
--- timed_strays: by table, rows that do not share the time of their root, and rows without one.
---# create function timed_strays
-CREATE OR REPLACE FUNCTION timed_strays(p_rule text)
+-- strays_timed: by table, rows that do not share the time of their root, and rows without one.
+--# create function strays_timed
+CREATE OR REPLACE FUNCTION strays_timed(p_rule text)
 RETURNS TABLE (table_name text, apart bigint, undated bigint)
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -309,12 +309,12 @@ BEGIN
     RETURN QUERY EXECUTE CASE
         WHEN is_plain(p_rule) THEN format(
             'SELECT %L, 0::bigint, count(*) FROM %s AS r WHERE r.o_time IS NULL',
-            (SELECT r.root FROM rule AS r WHERE r.rule = p_rule), timed_rows(p_rule)
+            (SELECT r.root FROM rule AS r WHERE r.rule = p_rule), rows_timed(p_rule)
         )
         ELSE format('SELECT s.table_name, s.apart, s.undated FROM %s() AS s', routine_of(p_rule, 'strays'))
     END;
 END
 $windrow$;
---# comment on function timed_strays
-COMMENT ON FUNCTION timed_strays(text) IS
+--# comment on function strays_timed
+COMMENT ON FUNCTION strays_timed(text) IS
     'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it.';

@@ -591,8 +591,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         what: "the transaction that deletes makes temporary tables: MariaDB logs it even if it is rolled back",
         postgres: &[],
         mysql: &[edit(
-            "_work();\n            COMMIT;\n            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;\n            START TRANSACTION;",
-            "_work();",
+            "CALL work_end_time(p_rule);\n            COMMIT;\n            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;\n            START TRANSACTION;",
+            "CALL work_end_time(p_rule);",
         )],
         noticed_by: &["binlog::mariadb::what_is_rolled_back_is_not_in_the_binary_log"],
     },
@@ -799,8 +799,8 @@ pub(crate) const DEFECTS: &[Defect] = &[
         name: "armed-for-good",
         what: "who is armed until the restart stays armed after it",
         postgres: &[edit(
-            "WHEN c.server_identity LIKE '%/started %' THEN",
-            "WHEN false THEN",
+            "WHEN c.server_identity LIKE '%/started %'",
+            "WHEN false",
         )],
         mysql: &[edit(
             "c.server_identity LIKE '% started at %'",

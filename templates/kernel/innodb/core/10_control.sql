@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS spec (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'What the spec says of the whole installation, in one row. schema_name: the database of its tables; workers: how many runs there may be at a time; archives: some rows are copied before they go; run_lock: the name of the lock that a run holds. Written by an installation.';
 --# fill table spec
-REPLACE INTO spec (only_row, schema_name, workers, archives, run_lock, owner, operator, auditor, document)
+INSERT INTO spec (only_row, schema_name, workers, archives, run_lock, owner, operator, auditor, document)
 VALUES (
     true,
     JSON_VALUE(@windrow_document, '$.schema'),
@@ -47,7 +47,17 @@ VALUES (
     JSON_VALUE(@windrow_document, '$.roles.operator'),
     JSON_VALUE(@windrow_document, '$.roles.auditor'),
     @windrow_document
-);
+)
+-- An event may read the row meanwhile: it waits for this change, where a REPLACE could meet it in a deadlock.
+ON DUPLICATE KEY UPDATE
+    schema_name = JSON_VALUE(@windrow_document, '$.schema'),
+    workers = JSON_VALUE(@windrow_document, '$.workers'),
+    archives = JSON_CONTAINS_PATH(@windrow_document, 'one', '$.archives'),
+    run_lock = JSON_VALUE(@windrow_document, '$.run_lock'),
+    owner = JSON_VALUE(@windrow_document, '$.roles.owner'),
+    operator = JSON_VALUE(@windrow_document, '$.roles.operator'),
+    auditor = JSON_VALUE(@windrow_document, '$.roles.auditor'),
+    document = @windrow_document;
 
 -- known_routine: the routines that the installation made, file by file: what verify() looks for.
 --# create table known_routine

@@ -843,11 +843,9 @@ BEGIN
     DECLARE v_scope     varchar(255);
     DECLARE v_limit     bigint;
     DECLARE v_done      bigint;
-    DECLARE v_again     integer;
     DECLARE v_present   integer;
     DECLARE v_halving   boolean;
     DECLARE v_batch     bigint;
-    DECLARE v_retries   bigint;
     DECLARE v_wait      bigint;
     DECLARE v_last      bigint DEFAULT 0;
     DECLARE v_families  bigint DEFAULT 0;
@@ -913,8 +911,8 @@ BEGIN
             FROM run AS r
             CROSS JOIN control AS c
             WHERE r.run_id = p_run;
-            SELECT p.families, p.retries_in_row, p.batch_families, p.halving
-            INTO v_done, v_again, v_present, v_halving
+            SELECT p.families, p.batch_families, p.halving
+            INTO v_done, v_present, v_halving
             FROM run_rule AS p
             WHERE p.run_id = p_run
               AND p.rule = p_rule
@@ -936,7 +934,6 @@ BEGIN
                 LEAVE step;
             END IF;
             CALL setting_of(p_rule, 'batch_families', v_batch);
-            CALL setting_of(p_rule, 'retries', v_retries);
             CALL setting_of(p_rule, 'lock_timeout', v_wait);
             IF v_limit IS NULL THEN
                 CALL setting_of(p_rule, 'run_families', v_limit);
@@ -973,14 +970,8 @@ BEGIN
                 ROLLBACK;
                 LEAVE step;
             END IF;
-            CALL look_again(p_run, false, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+            CALL recheck_catalog(p_run, false, o_state);
+            IF o_state IS NOT NULL THEN
                 LEAVE step;
             END IF;
 
@@ -1133,14 +1124,8 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
-            CALL look_again(p_run, true, v_busy);
-            IF v_busy THEN
-                ROLLBACK;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-                START TRANSACTION;
-                CALL judge_catalog(p_run, v_message);
-                COMMIT;
-                SET o_state = COALESCE(CONCAT('error 55000: ', v_message), 'again');
+            CALL recheck_catalog(p_run, true, o_state);
+            IF o_state IS NOT NULL THEN
                 LEAVE step;
             END IF;
             DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
@@ -1149,52 +1134,9 @@ BEGIN
             LEAVE step;
         END attempt;
 
-        -- The batch failed and is rolled back. A statement that was cancelled ends the run; so do rights, resources, a
-        -- read-only server: they are no fault of a family.
-        IF v_errno IN (1317, 1927, 1053) THEN
-            SET o_state = 'cancelled';
-            LEAVE step;
-        END IF;
-        SET v_busy = v_errno IN (1205, 1213, 1020, 3101, 3572);
-        IF NOT v_busy AND (
-            LEFT(v_sqlstate, 2) IN ('08', '25', '28', '42', '53', '54', '57', '58', '70', 'XA')
-            OR v_errno IN (1021, 1030, 1037, 1041, 1114, 1194, 1195, 1290, 1356, 1412, 1419, 1449, 1836, 1969, 3024, 3100)
-            OR v_last = 0
-        ) THEN
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-
-        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-        START TRANSACTION;
-        UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        IF v_busy AND v_again < v_retries THEN
-            UPDATE run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = p.retries_in_row + 1,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = p_rule;
-            COMMIT;
-            SET o_state = 'again';
-            LEAVE step;
-        END IF;
-        IF v_last = 0 THEN
-            ROLLBACK;
-            SET o_state = CONCAT('error ', v_errno, ' (', v_sqlstate, '): ', v_message);
-            LEAVE step;
-        END IF;
-        IF v_last > 1 THEN
-            UPDATE run_rule AS p
-            SET p.retries = p.retries + 1,
-                p.retries_in_row = 0,
-                p.batch_families = v_last DIV 2,
-                p.halving = true,
-                p.updated_at = UTC_TIMESTAMP(6)
-            WHERE p.run_id = p_run
-              AND p.rule = p_rule;
-            COMMIT;
-            SET o_state = 'again';
+        -- The batch failed and is rolled back.
+        CALL fail_step(p_run, p_rule, v_errno, v_sqlstate, v_message, v_last, v_last DIV 2, v_busy, o_state);
+        IF o_state IS NOT NULL THEN
             LEAVE step;
         END IF;
         INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)

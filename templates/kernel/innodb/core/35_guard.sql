@@ -328,50 +328,59 @@ BEGIN
       )
     ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
     -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact.
+    -- The catalog of columns is read once: a join with it reads it for each pair.
+    DROP TEMPORARY TABLE IF EXISTS work_shape;
+    CREATE TEMPORARY TABLE work_shape (
+        place       varchar(130) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+        table_name  varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        column_name varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        type        varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        kind        varchar(20)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        encoding    varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        collation   varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
+    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation)
+    SELECT
+        CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '.', LOWER(c.column_name)),
+        c.table_name,
+        c.column_name,
+        LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300),
+        CASE
+            WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
+            WHEN c.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN c.data_type
+            ELSE 'text'
+        END,
+        COALESCE(c.character_set_name, ''),
+        COALESCE(c.collation_name, '')
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema;
     INSERT INTO work_stranger (object, detail, acts)
     SELECT
-        c.table_name,
+        MAX(IF(s.place = p.own, s.table_name, NULL)),
         LEFT(CONCAT(
-            'compares ', c.own, ' otherwise than ', c.parent, ' does ', c.named, ': they are ', c.type,
-                COALESCE(CONCAT(' ', c.collation), ''),
-            ' and ', c.parent_type, COALESCE(CONCAT(' ', c.parent_collation), '')
+            'compares ', MAX(IF(s.place = p.own, s.column_name, NULL)), ' otherwise than ', MAX(IF(s.place = p.named, s.table_name, NULL)),
+            ' does ', MAX(IF(s.place = p.named, s.column_name, NULL)), ': they are ', MAX(IF(s.place = p.own, s.type, NULL)),
+            ' and ', MAX(IF(s.place = p.named, s.type, NULL))
         ), 400),
         true
     FROM (
-        SELECT
-            e.table_name, e.parent, a.column_name AS own, b.column_name AS named,
-            a.column_type AS type, b.column_type AS parent_type, a.collation_name AS collation, b.collation_name AS parent_collation,
-            CASE
-                WHEN a.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
-                WHEN a.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN a.data_type
-                ELSE 'text'
-            END AS kind,
-            CASE
-                WHEN b.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
-                WHEN b.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN b.data_type
-                ELSE 'text'
-            END AS parent_kind,
-            a.character_set_name = b.character_set_name AND a.collation_name LIKE '%\_bin' AS is_exact
-        FROM (
-            SELECT DISTINCT k.table_name, k.parent, SUBSTRING_INDEX(p.pair, ' -> ', 1) AS own, SUBSTRING_INDEX(p.pair, ' -> ', -1) AS named
-            FROM known_key AS k
-            CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'),
-                '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS p
-        ) AS e
-        JOIN information_schema.columns AS a
-            ON a.table_schema = v_schema
-            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, a.table_name, LOWER(a.table_name))
-                USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.table_name, LOWER(e.table_name))
-            AND CONVERT(LOWER(a.column_name) USING utf8mb4) COLLATE utf8mb4_bin = e.own
-        JOIN information_schema.columns AS b
-            ON b.table_schema = v_schema
-            AND CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, b.table_name, LOWER(b.table_name))
-                USING utf8mb4) COLLATE utf8mb4_bin = IF(@@GLOBAL.lower_case_table_names = 0, e.parent, LOWER(e.parent))
-            AND CONVERT(LOWER(b.column_name) USING utf8mb4) COLLATE utf8mb4_bin = e.named
-    ) AS c
-    WHERE c.kind <> c.parent_kind
-       OR c.collation <> c.parent_collation AND NOT c.is_exact
-    ORDER BY c.table_name, c.own;
+        SELECT DISTINCT
+            CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.table_name, LOWER(k.table_name)), '.',
+                SUBSTRING_INDEX(j.pair, ' -> ', 1)) AS own,
+            CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.parent, LOWER(k.parent)), '.',
+                SUBSTRING_INDEX(j.pair, ' -> ', -1)) AS named
+        FROM known_key AS k
+        CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'),
+            '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS j
+    ) AS p
+    JOIN work_shape AS s ON s.place IN (p.own, p.named)
+    GROUP BY p.own, p.named
+    HAVING MIN(s.kind) <> MAX(s.kind)
+        OR MIN(s.collation) <> MAX(s.collation)
+           AND MIN(s.collation) <> ''
+           AND NOT (MIN(s.encoding) = MAX(s.encoding) AND MAX(IF(s.place = p.own, s.collation, NULL)) LIKE '%\_bin')
+    ORDER BY 1, 2;
+    DROP TEMPORARY TABLE work_shape;
     INSERT INTO work_stranger (object, detail, acts)
     SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
     FROM information_schema.tables AS t

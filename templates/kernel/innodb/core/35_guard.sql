@@ -214,6 +214,47 @@ BEGIN
     WHERE k.is_set;
 END;
 
+-- read_shapes: the columns of keys and edges. The catalog of columns is read once here: a join with it reads it for each row.
+--# create procedure read_shapes
+CREATE PROCEDURE read_shapes()
+SQL SECURITY DEFINER
+COMMENT 'Fills work_shape with the columns of keys and edges: their types, collations, and what kind of values is compared.'
+BEGIN
+    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
+    DECLARE v_known  longtext;
+    SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known
+        FROM known_column AS k;
+    DROP TEMPORARY TABLE IF EXISTS work_shape;
+    CREATE TEMPORARY TABLE work_shape (
+        place       varchar(130) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+        table_name  varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        column_name varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        type        varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        kind        varchar(20)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        encoding    varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        collation   varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
+    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation)
+    SELECT
+        CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '.', LOWER(c.column_name)),
+        c.table_name,
+        c.column_name,
+        LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300),
+        CASE
+            WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
+            WHEN c.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN c.data_type
+            ELSE 'text'
+        END,
+        COALESCE(c.character_set_name, ''),
+        COALESCE(c.collation_name, '')
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema
+      AND (
+          LOCATE(LOWER(CONCAT('|', c.table_name, '.', c.column_name, '|')), v_known) > 0
+          OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0
+      );
+END;
+
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
 -- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
 -- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
@@ -328,32 +369,7 @@ BEGIN
       )
     ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
     -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact.
-    -- The catalog of columns is read once: a join with it reads it for each pair.
-    DROP TEMPORARY TABLE IF EXISTS work_shape;
-    CREATE TEMPORARY TABLE work_shape (
-        place       varchar(130) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
-        table_name  varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        column_name varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        type        varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        kind        varchar(20)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        encoding    varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        collation   varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
-    ) ENGINE = InnoDB;
-    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation)
-    SELECT
-        CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '.', LOWER(c.column_name)),
-        c.table_name,
-        c.column_name,
-        LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300),
-        CASE
-            WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
-            WHEN c.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN c.data_type
-            ELSE 'text'
-        END,
-        COALESCE(c.character_set_name, ''),
-        COALESCE(c.collation_name, '')
-    FROM information_schema.columns AS c
-    WHERE c.table_schema = v_schema;
+    CALL read_shapes();
     INSERT INTO work_stranger (object, detail, acts)
     SELECT
         MAX(IF(s.place = p.own, s.table_name, NULL)),
@@ -512,21 +528,11 @@ CREATE PROCEDURE catalog_shapes(OUT o_shapes longtext)
 SQL SECURITY DEFINER
 COMMENT 'The columns of keys and edges with their types and collations, between bars.'
 BEGIN
-    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
-    DECLARE v_known  longtext;
-    SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known
-        FROM known_column AS k;
-    SELECT CONCAT('|', GROUP_CONCAT(
-        CONCAT(c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''))
-        ORDER BY c.table_name, c.column_name SEPARATOR '|'
-    ), '|')
+    CALL read_shapes();
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(s.table_name, '.', s.column_name, ' ', s.type) ORDER BY s.place SEPARATOR '|'), '|')
     INTO o_shapes
-    FROM information_schema.columns AS c
-    WHERE c.table_schema = v_schema
-      AND (
-          LOCATE(LOWER(CONCAT('|', c.table_name, '.', c.column_name, '|')), v_known) > 0
-          OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0
-      );
+    FROM work_shape AS s;
+    DROP TEMPORARY TABLE work_shape;
 END;
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
@@ -571,14 +577,12 @@ BEGIN
     IF o_reason IS NULL THEN
         CALL catalog_shapes(v_now);
         IF NOT v_now <=> v_shapes THEN
-            SELECT MIN(CONCAT('table ', c.table_name, ' has other columns for its keys or edges, by name, type or collation'))
+            CALL read_shapes();
+            SELECT MIN(CONCAT('table ', s.table_name, ' has other columns for its keys or edges, by name, type or collation'))
             INTO o_reason
-            FROM information_schema.columns AS c
-            WHERE c.table_schema = v_schema
-              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'),
-                  v_now) > 0
-              AND LOCATE(CONCAT('|', c.table_name, '.', c.column_name, ' ', c.column_type, ' ', COALESCE(c.collation_name, ''), '|'),
-                  v_shapes) = 0;
+            FROM work_shape AS s
+            WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, ' ', s.type, '|'), v_shapes) = 0;
+            DROP TEMPORARY TABLE work_shape;
         END IF;
     END IF;
     SET SESSION group_concat_max_len = v_length;

@@ -49,9 +49,11 @@ impl Server {
         }
     }
 
-    /// A history of 300 families with windrow installed and a policy for every project, not armed.
+    /// A history of 300 families with windrow installed and a policy for every project, not armed. No event starts a run beside
+    /// the test's own, at whatever minute it comes by.
     fn history(flavour: Flavour) -> Server {
         let mut server = Server::bare(flavour);
+        server.sql("SET GLOBAL event_scheduler = OFF");
         server.sql(&format!("SET {FAMILIES_VARIABLE} = 300"));
         server.sql(HISTORY_34);
         server.windrow("install SPEC --quiet").expect(0, &[]);

@@ -233,6 +233,7 @@ fn policies_preview_arm_and_runs() {
         server
             .windrow("artifacts list SPEC")
             .expect(0, &["ended with 1"]);
+        server.sql("SET GLOBAL event_scheduler = ON");
         server
             .windrow("verify SPEC")
             .expect(0, &["clean\n", "undeletable"]);

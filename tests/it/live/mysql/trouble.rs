@@ -45,7 +45,9 @@ fn an_interrupt_ends_the_run_and_the_next_goes_on() {
         server
             .windrow("run SPEC --no-estimate")
             .expect(0, &["done, nothing left"]);
+        server.sql("SET GLOBAL event_scheduler = ON");
         server.windrow("verify SPEC").expect(0, &["clean\n"]);
+        server.sql("SET GLOBAL event_scheduler = OFF");
 
         // An administrator ends the session.
         server.sql("UPDATE t_ds_workflow_instance SET end_time = end_time - INTERVAL 20 DAY");

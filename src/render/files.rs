@@ -39,7 +39,7 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
             "what names the tables of the application: their locks, keys, orphans and files",
         ),
         (
-            view.stamps > 0,
+            !view.stamped.is_empty(),
             "42_stamp.sql",
             "setting removal times anew, on demand",
         ),

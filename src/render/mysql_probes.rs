@@ -27,13 +27,13 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     if let Some(single) = &view.single {
         return single::probes(graph, purge, &root, single, dialect);
     }
-    let (key, table, end) = (&view.key, &view.table, &view.ended);
+    let (key, table, end) = (&view.root.key, &view.root.table, &view.root.ended);
     let name = &graph.table(rule.root).name;
     let scope = if rule.retention.per.is_some() && rule.retention.listed() {
         // One scope after the other, each as a value of the column's own type.
         format!(
             "i.{per} = (SELECT s.{per} FROM {table} AS s WHERE s.{per} IS NOT NULL LIMIT 1) AND ",
-            per = view.per
+            per = view.scope.per
         )
     } else {
         String::new()
@@ -45,9 +45,9 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
             sql: format!(
                 "SELECT i.{key} FROM {table} AS i WHERE {scope}{end} < '2000-01-01' AND {end} >= {least} \
                  AND ({end} > {least} OR i.{key} > {first}) AND {eligible} ORDER BY {end}, i.{key} LIMIT 100",
-                least = view.least_time,
-                first = view.first_key,
-                eligible = view.eligible.join(" AND ")
+                least = view.times.least_time,
+                first = view.root.first_key,
+                eligible = view.root.eligible.join(" AND ")
             ),
         },
         Probe {

@@ -37,7 +37,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                     Kind::Varchar => "'1'",
                     _ => "1",
                 };
-                format!("i.{} = {one} AND ", view.per)
+                format!("i.{} = {one} AND ", view.scope.per)
             }
             _ => String::new(),
         };
@@ -46,14 +46,14 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             table: name.clone(),
             sql: format!(
                 "SELECT i.{key} FROM {table} AS i WHERE {scope}{end} < '2000-01-01' AND ({end}, i.{key}) > ('-infinity', {first}) AND {eligible} ORDER BY {end}, i.{key} LIMIT 100",
-                end = view.ended,
-                key = view.key, table = view.table, first = view.first_key, eligible = view.eligible.join(" AND ")
+                end = view.root.ended,
+                key = view.root.key, table = view.root.table, first = view.root.first_key, eligible = view.root.eligible.join(" AND ")
             ),
         });
         probes.push(Probe {
             what: format!("rule {}: lock the members", rule.name),
             table: name.clone(),
-            sql: format!("SELECT i.{key} FROM {table} AS i WHERE i.{key} = ANY ({ids}) ORDER BY i.{key} FOR UPDATE SKIP LOCKED", key = view.key, table = view.table, ids = keys(purge.id_kind)),
+            sql: format!("SELECT i.{key} FROM {table} AS i WHERE i.{key} = ANY ({ids}) ORDER BY i.{key} FOR UPDATE SKIP LOCKED", key = view.root.key, table = view.root.table, ids = keys(purge.id_kind)),
         });
         for column in &view.uppers {
             probes.push(Probe {
@@ -61,7 +61,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                 table: name.clone(),
                 sql: format!(
                     "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
-                    view.table,
+                    view.root.table,
                     keys(purge.id_kind)
                 ),
             });
@@ -75,7 +75,8 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
             dialect,
         ));
         probes.extend(
-            view.last
+            view.root
+                .last
                 .as_ref()
                 .and_then(|view| last::probe(graph, rule, view, &keys(purge.id_kind))),
         );

@@ -4,12 +4,6 @@ use super::last;
 use super::names::fixed_offset;
 use crate::graph::{Graph, Kind, Rule, Unit};
 
-/// Whether a rule names its rows by keys of several columns.
-pub(super) fn by_composite(graph: &Graph) -> bool {
-    let mut single = graph.rules.iter().filter(|rule| rule.single.is_some());
-    single.any(|rule| graph.table(rule.root).key.len() > 1)
-}
-
 /// Whether a rule goes by the end of families.
 pub(super) fn by_end(rule: &Rule) -> bool {
     rule.timed.is_none() && rule.single.is_none()

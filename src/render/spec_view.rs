@@ -6,11 +6,11 @@ use super::archive::ArchiveView;
 use super::edges::none;
 use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
-use super::names::{control_name, escaped, home, role_name, run_lock};
+use super::names::{control_name, escaped, home, role_name};
 use super::rule_view::rule_view;
-use super::rules::{by_calendar, by_composite, by_end};
+use super::rules::{by_calendar, by_end};
 use super::tables::{counted, deleted, looked_into, referring, updates};
-use super::views::{FileView, OrphanView, RootView, RuleView, SpecView, TableView, WindowView};
+use super::views::{FileView, LockedView, OrphanView, RuleView, SpecView, TableView, WindowView};
 use super::{archive, document, grants, kernel, orphan_guard, registry, settings, single, stamp};
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId, Window};
@@ -122,7 +122,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             "REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}",
             role("owner")
         )),
-        run_lock: dialect.text(&run_lock(&control)),
         q: if dialect == Dialect::Postgres {
             "\""
         } else {
@@ -152,7 +151,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
                 .collect(),
         },
         jobs: jobs(graph, dialect),
-        workers: graph.workers,
         schedule: graph
             .schedules
             .iter()
@@ -164,15 +162,8 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .iter()
             .map(|window| window_view(window, dialect))
             .collect(),
-        stamps: stamp::rules(graph).count(),
         stamped: stamp::views(graph, dialect),
         several: several(graph, plan, dialect),
-        rule_literals: graph
-            .rules
-            .iter()
-            .map(|rule| dialect.text(&rule.name))
-            .collect::<Vec<_>>()
-            .join(", "),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
@@ -180,12 +171,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .iter()
             .map(|id| dialect.qualified(home(graph, dialect), &graph.table(*id).name))
             .collect(),
-        ignored: graph
-            .ignored
-            .iter()
-            .map(|ignored| dialect.text(&ignored.table))
-            .collect::<Vec<_>>()
-            .join(", "),
         tables: tables
             .iter()
             .map(|id| TableView {
@@ -207,7 +192,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         roots: roots
             .iter()
             .map(|(id, column)| (&graph.table(*id).name, column))
-            .map(|(table, column)| RootView {
+            .map(|(table, column)| LockedView {
                 name: escaped(dialect, table),
                 table: dialect.qualified(home(graph, dialect), table),
                 column: dialect.ident(column),
@@ -223,8 +208,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .rules
             .iter()
             .any(|rule| by_end(rule) || single::has_family(rule)),
-        key_length: if by_composite(graph) { 700 } else { 255 },
-        by_composite: by_composite(graph),
         by_calendar: graph.rules.iter().any(|rule| by_calendar(graph, rule)),
         definitions: definitions(graph, dialect),
         throttles: settings::throttles(graph, dialect, home(graph, dialect)),

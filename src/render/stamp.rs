@@ -64,11 +64,6 @@ struct StepView {
     untouched: Vec<String>,
 }
 
-/// The rules whose removal times can be set anew.
-pub(super) fn rules(graph: &Graph) -> impl Iterator<Item = &Rule> {
-    graph.rules.iter().filter(|rule| !rule.stamps().is_empty())
-}
-
 /// What the routines of each stamp begin with, rule by rule.
 pub(super) fn names(graph: &Graph) -> Vec<String> {
     let rules = graph.rules.iter();

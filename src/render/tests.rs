@@ -186,7 +186,6 @@ fn a_row_with_several_parents_is_counted_once() {
         position: 1,
         table: String::new(),
         table_literal: String::new(),
-        table_class: String::new(),
         why: String::new(),
         releases: Vec::new(),
         key: String::new(),

@@ -37,8 +37,6 @@ pub(super) struct SpecView {
     /// What shows the owner the foreign keys of other databases, as a literal.
     pub(super) grant_references: String,
     pub(super) revoke_all: String,
-    /// Name of the lock that a run holds, as a literal.
-    pub(super) run_lock: String,
     /// What stands around a name that is a word of the server's language.
     pub(super) q: &'static str,
     pub(super) control_literal: String,
@@ -49,8 +47,6 @@ pub(super) struct SpecView {
     pub(super) zone: String,
     /// What starts the scheduled runs: one for each line of the schedule and each worker.
     pub(super) jobs: Vec<JobView>,
-    /// How many runs there may be at a time.
-    pub(super) workers: i64,
     /// The lines of the schedule, for a text.
     pub(super) schedule: String,
     pub(super) windows: Vec<WindowView>,
@@ -61,11 +57,9 @@ pub(super) struct SpecView {
     /// Each column that names files.
     pub(super) files: Vec<FileView>,
     pub(super) throttles: ThrottlesView,
-    pub(super) rule_literals: String,
     /// The tables from which several rules take rows, each with these rules, as a literal; empty where there are none.
     pub(super) several: String,
-    /// How many rules have removal times that can be set anew, and everything that has.
-    pub(super) stamps: usize,
+    /// What has removal times that can be set anew.
     pub(super) stamped: Vec<stamp::StampView>,
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
     /// rules with a fallback.
@@ -76,23 +70,18 @@ pub(super) struct SpecView {
     pub(super) by_expression: bool,
     /// Whether a rule counts days of the calendar.
     pub(super) by_calendar: bool,
-    /// Whether a key has several columns, and how long its text may be on MySQL and MariaDB.
-    pub(super) by_composite: bool,
-    pub(super) key_length: usize,
     pub(super) indexes: Vec<IndexView>,
     pub(super) indexes_reversed: Vec<IndexView>,
     pub(super) edges: Vec<OrphanView>,
     pub(super) tables: Vec<TableView>,
     pub(super) going_tables: Vec<String>,
-    /// The names of the tables that the spec ignores, as literals between commas.
-    pub(super) ignored: String,
     /// The tables beside that say how long something is kept.
     pub(super) definitions: Vec<TableView>,
     /// Tables beside these that refer to rows of rules by time.
     pub(super) referring: Vec<String>,
     /// All tables of others that are read and no more, as literals.
     pub(super) looked_into: Vec<String>,
-    pub(super) roots: Vec<RootView>,
+    pub(super) roots: Vec<LockedView>,
     /// PostgreSQL: the statements that give the owner role its rights.
     pub(super) grants: Vec<String>,
     /// The archives, one for each table that some rule archives.
@@ -103,55 +92,22 @@ pub(super) struct SpecView {
     pub(super) operator_routines: Vec<String>,
 }
 
+/// A rule: its fields and those of the views in it stand beside each other in templates.
 #[derive(Serialize)]
 pub(super) struct RuleView {
     pub(super) name: String,
     pub(super) literal: String,
-    /// The quoted scope column, or empty.
-    pub(super) per: String,
-    pub(super) per_name: String,
-    /// Whether only those scopes are cleaned that the scope routine lists.
-    pub(super) opt_in: bool,
+    #[serde(flatten)]
+    pub(super) root: RootView,
+    #[serde(flatten)]
+    pub(super) scope: ScopeView,
+    #[serde(flatten)]
+    pub(super) times: TimesView,
     /// What says how long a scope without a policy is kept.
     pub(super) source: Option<source::SourceView>,
-    pub(super) scope_type: &'static str,
-    pub(super) time_type: &'static str,
-    pub(super) key_type: &'static str,
-    pub(super) id_type: &'static str,
-    pub(super) first_key: String,
-    /// On PostgreSQL, the cutoffs counted from p_as_of.
-    pub(super) cutoff_of_policy: String,
-    pub(super) cutoff_of_source: String,
-    pub(super) cutoff_of_default: String,
-    /// How long ago row `i` of the root table ended, on PostgreSQL.
-    pub(super) age_of_root: String,
-    pub(super) minimum: i64,
-    pub(super) safety_lag: i64,
-    /// The setting that says how much the first batch of a run takes.
-    pub(super) batch_setting: &'static str,
     /// What the kernel is told of the rule, as a literal.
     pub(super) document: String,
-    pub(super) table: String,
-    pub(super) table_name: String,
-    pub(super) table_literal: String,
     pub(super) table_list: String,
-    pub(super) key: String,
-    /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there.
-    pub(super) key_cast: &'static str,
-    pub(super) key_name: String,
-    pub(super) end_time: String,
-    pub(super) end_time_name: String,
-    /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column stands in.
-    pub(super) ended: String,
-    pub(super) ended_name: String,
-    pub(super) otherwise: bool,
-    /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
-    pub(super) last: Option<LastView>,
-    pub(super) start_name: String,
-    /// What the time is called by which roots are searched, where they are looked for.
-    pub(super) along: &'static str,
-    pub(super) candidates: Vec<String>,
-    pub(super) eligible: Vec<String>,
     pub(super) closed: bool,
     pub(super) links: Vec<LinkView>,
     pub(super) meets: Vec<MeetView>,
@@ -160,8 +116,6 @@ pub(super) struct RuleView {
     /// The columns by which rows of the root table name each other.
     pub(super) uppers: Vec<String>,
     pub(super) level_columns: String,
-    /// What makes the end an instant of UTC, on PostgreSQL: nothing where it has no zone.
-    pub(super) in_utc: &'static str,
     pub(super) collects: Vec<CollectView>,
     /// Whether a batch keeps keys of such tables in work tables.
     pub(super) between: bool,
@@ -175,24 +129,7 @@ pub(super) struct RuleView {
     /// The tables at which foreign keys point that deletions are left to, between commas; empty where there are none.
     pub(super) cascading: String,
     pub(super) twins: Vec<TwinView>,
-    /// Whether the end time is an instant.
-    pub(super) zoned: bool,
     pub(super) zeros: String,
-    /// Whether row `i` of the root table is final, or a root: true or false, never NULL.
-    pub(super) is_final: String,
-    pub(super) is_root: String,
-    /// Before and after every end time that the type of its column holds on MySQL.
-    pub(super) least_time: &'static str,
-    pub(super) greatest_time: &'static str,
-    /// `p.scope` of a policy as a value of the scope column, `i`'s scope column as a text, and the same for keys.
-    pub(super) scope_of_policy: String,
-    pub(super) key_of_hold: String,
-    /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
-    pub(super) now_here: String,
-    pub(super) cutoff_now: String,
-    pub(super) cutoff_now_source: String,
-    pub(super) cutoff_now_default: String,
-    pub(super) cutoff_now_minimum: String,
     pub(super) artifacts: Vec<ArtifactView>,
     pub(super) held: HeldView,
     /// Whether rows of a table are archived before they go, and the archive of the root table.
@@ -206,19 +143,91 @@ pub(super) struct RuleView {
     pub(super) timed: Option<timed::TimedView>,
     /// What a rule of single rows has besides.
     pub(super) single: Option<single::SingleView>,
-    pub(super) report_preview: Vec<FieldView>,
 }
 
 impl RuleView {
     /// The root table as statements name it.
     pub(super) fn root(&self) -> Root<'_> {
         Root {
-            table: &self.table,
-            key: &self.key,
-            first_key: &self.first_key,
-            time: &self.end_time,
+            table: &self.root.table,
+            key: &self.root.key,
+            first_key: &self.root.first_key,
+            time: &self.root.end_time,
         }
     }
+}
+
+/// The root table of a rule, and its row `i`.
+#[derive(Serialize)]
+pub(super) struct RootView {
+    pub(super) table: String,
+    pub(super) table_name: String,
+    pub(super) key: String,
+    pub(super) key_name: String,
+    pub(super) key_type: &'static str,
+    pub(super) id_type: &'static str,
+    /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there.
+    pub(super) key_cast: &'static str,
+    /// Before every key; probes begin there.
+    #[serde(skip)]
+    pub(super) first_key: String,
+    /// The key of a hold `h` as a value of the key's type.
+    pub(super) key_of_hold: String,
+    pub(super) end_time: String,
+    pub(super) end_time_name: String,
+    /// When row `i` of the root table ended, and what that is called in a subquery; whether a second column stands in.
+    pub(super) ended: String,
+    pub(super) ended_name: String,
+    pub(super) otherwise: bool,
+    /// Rows of another table that say when a root ended; `ended` is then when it began, and this the name of that.
+    pub(super) last: Option<LastView>,
+    pub(super) start_name: String,
+    /// What the time is called by which roots are searched, where they are looked for.
+    pub(super) along: &'static str,
+    /// Whether row `i` of the root table is final, or a root: true or false, never NULL.
+    pub(super) is_final: String,
+    pub(super) is_root: String,
+    pub(super) candidates: Vec<String>,
+    pub(super) eligible: Vec<String>,
+}
+
+/// The scopes of a rule.
+#[derive(Serialize)]
+pub(super) struct ScopeView {
+    /// The quoted scope column, or empty.
+    pub(super) per: String,
+    pub(super) per_name: String,
+    pub(super) scope_type: &'static str,
+    /// Whether only those scopes are cleaned that the scope routine lists.
+    pub(super) opt_in: bool,
+    /// The scope of a policy `p` as a value of the scope column.
+    pub(super) scope_of_policy: String,
+}
+
+/// The times of a rule: their type, and the cutoffs before which a root is old enough.
+#[derive(Serialize)]
+pub(super) struct TimesView {
+    pub(super) time_type: &'static str,
+    /// Whether the end time is an instant.
+    pub(super) zoned: bool,
+    /// What makes the end an instant of UTC, on PostgreSQL: nothing where it has no zone.
+    pub(super) in_utc: &'static str,
+    /// Before and after every end time that the type of its column holds on MySQL; probes begin at the first.
+    #[serde(skip)]
+    pub(super) least_time: &'static str,
+    pub(super) greatest_time: &'static str,
+    pub(super) minimum: i64,
+    pub(super) safety_lag: i64,
+    /// On PostgreSQL, the cutoffs counted from p_as_of.
+    pub(super) cutoff_of_policy: String,
+    pub(super) cutoff_of_source: String,
+    pub(super) cutoff_of_default: String,
+    /// The present instant as the application writes it, and the cutoff of a policy `p` counted from now.
+    pub(super) now_here: String,
+    pub(super) cutoff_now: String,
+    pub(super) cutoff_now_source: String,
+    pub(super) cutoff_now_default: String,
+    pub(super) cutoff_now_minimum: String,
 }
 
 #[derive(Serialize)]
@@ -250,8 +259,6 @@ pub(super) struct StepView {
     pub(super) position: usize,
     pub(super) table: String,
     pub(super) table_literal: String,
-    /// The qualified name as a literal, to be cast to regclass.
-    pub(super) table_class: String,
     pub(super) why: String,
     /// What lets go of its rows before they are deleted.
     pub(super) releases: Vec<ReleaseView>,
@@ -281,12 +288,6 @@ pub(super) struct ArtifactView {
     pub(super) column: String,
     pub(super) host: String,
     pub(super) path: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct FieldView {
-    pub(super) name: String,
-    pub(super) value: String,
 }
 
 #[derive(PartialEq, Serialize)]
@@ -321,7 +322,7 @@ pub(super) struct TableView {
 }
 
 #[derive(Serialize)]
-pub(super) struct RootView {
+pub(super) struct LockedView {
     pub(super) name: String,
     pub(super) table: String,
     /// The column on which the right to lock rows is given.

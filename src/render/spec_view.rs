@@ -1,7 +1,5 @@
 //! The view of a whole spec.
 
-use std::collections::BTreeMap;
-
 use super::archive::ArchiveView;
 use super::edges::none;
 use super::indexes::{IndexView, index_view};
@@ -10,10 +8,10 @@ use super::names::{control_name, escaped, home, role_name};
 use super::rule_view::rule_view;
 use super::rules::{by_calendar, by_end};
 use super::tables::{counted, deleted, looked_into, referring, updates};
-use super::views::{FileView, LockedView, OrphanView, RuleView, SpecView, TableView, WindowView};
+use super::views::{FileView, LockedView, OrphanView, RuleView, SpecView, TableView};
 use super::{archive, document, grants, kernel, orphan_guard, registry, settings, single, stamp};
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Rule, TableId, Window};
+use crate::graph::{Edge, Graph, Rule, TableId};
 use crate::plan::{self, Plan};
 
 /// The routines that an auditor may call on MySQL and MariaDB: they read.
@@ -157,13 +155,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .map(|schedule| escaped(dialect, schedule))
             .collect::<Vec<_>>()
             .join(", "),
-        windows: graph
-            .windows
-            .iter()
-            .map(|window| window_view(window, dialect))
-            .collect(),
         stamped: stamp::views(graph, dialect),
-        several: several(graph, plan, dialect),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
         edges,
@@ -224,39 +216,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
     view
 }
 
-/// The tables from which several rules take rows, each with these rules: what a preview counts for each of them.
-pub(super) fn several(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
-    let mut tables: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for purge in &plan.purges {
-        for step in &purge.steps {
-            let rules = tables.entry(&graph.table(step.table).name).or_default();
-            let rule = graph.rules[purge.rule].name.as_str();
-            if rules.last() != Some(&rule) {
-                rules.push(rule);
-            }
-        }
-    }
-    tables.retain(|_, rules| rules.len() > 1);
-    if tables.is_empty() {
-        return String::new();
-    }
-    let texts = |names: &[&str]| {
-        let names = names.iter();
-        let names: Vec<String> = names.map(|it| serde_json::json!(it).to_string()).collect();
-        names.join(", ")
-    };
-    let lists = tables.iter();
-    let lists: Vec<String> = lists
-        .map(|(table, rules)| format!("{}: [{}]", texts(&[table]), texts(rules)))
-        .collect();
-    let literal = dialect.text(&format!("{{{}}}", lists.join(", ")));
-    match dialect {
-        Dialect::Postgres => literal,
-        // A backslash before each quotation mark, of which none is needed.
-        Dialect::Mysql | Dialect::Mariadb => literal.replace("\\\"", "\""),
-    }
-}
-
 /// Tables that say how long something is kept and from which no row goes.
 pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
     let mut names: Vec<&str> = graph
@@ -277,16 +236,6 @@ pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
             updates: String::new(),
         })
         .collect()
-}
-
-pub(super) fn window_view(window: &Window, dialect: Dialect) -> WindowView {
-    WindowView {
-        written: dialect.text(&window.written),
-        days: dialect.text(&window.days),
-        begins: dialect.text(&window.begins),
-        ends: dialect.text(&window.ends),
-        zone: dialect.text(&window.zone),
-    }
 }
 
 /// The columns that name files, each once.

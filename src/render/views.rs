@@ -49,7 +49,6 @@ pub(super) struct SpecView {
     pub(super) jobs: Vec<JobView>,
     /// The lines of the schedule, for a text.
     pub(super) schedule: String,
-    pub(super) windows: Vec<WindowView>,
     pub(super) rules: Vec<RuleView>,
     /// What the kernel is told of the whole installation.
     #[serde(skip)]
@@ -57,8 +56,6 @@ pub(super) struct SpecView {
     /// Each column that names files.
     pub(super) files: Vec<FileView>,
     pub(super) throttles: ThrottlesView,
-    /// The tables from which several rules take rows, each with these rules, as a literal; empty where there are none.
-    pub(super) several: String,
     /// What has removal times that can be set anew.
     pub(super) stamped: Vec<stamp::StampView>,
     /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
@@ -327,14 +324,4 @@ pub(super) struct LockedView {
     pub(super) table: String,
     /// The column on which the right to lock rows is given.
     pub(super) column: String,
-}
-
-/// A window as the columns of a row, all literals.
-#[derive(Serialize)]
-pub(super) struct WindowView {
-    pub(super) written: String,
-    pub(super) days: String,
-    pub(super) begins: String,
-    pub(super) ends: String,
-    pub(super) zone: String,
 }

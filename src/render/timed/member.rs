@@ -1,0 +1,345 @@
+//! One table of a rule by time.
+
+use serde::Serialize;
+
+use crate::dialect::Dialect;
+use crate::graph::{Graph, Member, Rule, Timed, Unit};
+use crate::render::adopt::{AdoptView, Adopter};
+use crate::render::archive::{self, ArchiveView};
+use crate::render::explain::among;
+use crate::render::names::{control_name, escaped, home};
+use crate::render::others::{Kept, Others};
+use crate::render::roots::Roots;
+
+/// A table of the rule; conditions are about its row `t`.
+#[derive(Serialize)]
+pub(super) struct MemberView {
+    pub(super) position: usize,
+    pub(super) table: String,
+    pub(super) table_name: String,
+    pub(super) table_literal: String,
+    pub(super) why: String,
+    /// Whether this is the root table.
+    pub(super) root: bool,
+    pub(super) archive: Option<ArchiveView>,
+    /// The key; empty where it is not needed.
+    pub(super) key: String,
+    pub(super) key_type: &'static str,
+    /// The columns that name the root of a row's family.
+    pub(super) family: Vec<String>,
+    /// The one of them that names the root of the whole family, unless this is where it stands itself.
+    pub(super) with_root: String,
+    /// What a row must be to be one of the rule.
+    pub(super) conditions: Vec<String>,
+    /// The same of a row whose own time says when it goes.
+    pub(super) alone: Vec<String>,
+    /// What it must be besides to go: of no family that stays, and named by nothing.
+    pub(super) predicates: Vec<String>,
+    /// Whether only a family that stays keeps a row, and nothing else asks for its columns.
+    pub(super) spared: bool,
+    /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
+    pub(super) of_roots: String,
+    /// The variable or work table with the keys that something refers to, and what may refer.
+    pub(super) named: String,
+    pub(super) referrers: Vec<ReferrerView>,
+    /// The columns that name the family, or are its root.
+    pub(super) belongs: Vec<String>,
+    /// The work tables whose rows stay, where there are no arrays.
+    pub(super) stays: Vec<StayView>,
+    /// The lists of what is held besides, by which rows of it stay.
+    pub(super) held: Vec<String>,
+    /// How rows are found by the root of their family, each of them once.
+    pub(super) found: Vec<FoundView>,
+    /// How the root of row `t` is joined where it keeps the row, by each column that may name it.
+    pub(super) roots: Vec<RootView>,
+    /// How rows are found that name no root; that row `t` is none of an instance that keeps it.
+    pub(super) adopt: Option<AdoptView>,
+    pub(super) spares: Vec<String>,
+    /// PostgreSQL: the list of those in a window that name no root, and that rows of a family name; its rows of windows
+    /// that stay with a family are looked up in it. Empty where there is none.
+    pub(super) whose: String,
+}
+
+/// An alias of the root table, and that it is the root.
+#[derive(Serialize)]
+pub(super) struct RootView {
+    pub(super) alias: String,
+    pub(super) on: String,
+}
+
+/// A column that names the root, and those that have found a row before.
+#[derive(Serialize)]
+pub(super) struct FoundView {
+    pub(super) column: String,
+    pub(super) before: Vec<StayView>,
+}
+
+/// A work table, its alias, and the column of the member that is looked up in it.
+#[derive(Serialize)]
+pub(super) struct StayView {
+    pub(super) work: String,
+    pub(super) alias: String,
+    pub(super) column: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct ReferrerView {
+    pub(super) table: String,
+    pub(super) column: String,
+}
+
+/// What finds the rows `t` that name one of several roots.
+pub(super) fn any_of(columns: &[String], roots: &str) -> String {
+    let each = columns.iter();
+    each.map(|column| format!("t.{column} = ANY ({roots})"))
+        .collect::<Vec<_>>()
+        .join(" OR ")
+}
+
+/// That column `column` of row `t` is in none of a list.
+fn spares(column: &str, list: &str) -> String {
+    let stays = among(&format!("t.{column}"), list);
+    format!("({stays}) IS NOT TRUE")
+}
+
+/// The tables of a rule, and what keeps their rows.
+pub(super) struct Tables<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) rule: &'a Rule,
+    pub(super) timed: &'a Timed,
+    pub(super) roots: &'a Roots,
+    pub(super) others: &'a Others,
+    pub(super) dialect: Dialect,
+}
+
+/// What says of the rows of a table whether they go.
+struct Said {
+    conditions: Vec<String>,
+    alone: Vec<String>,
+    predicates: Vec<String>,
+}
+
+impl Tables<'_> {
+    /// One of them, by its position from 1.
+    pub(super) fn member(&self, position: usize, member: &Member) -> MemberView {
+        let Tables {
+            graph,
+            rule,
+            timed,
+            roots,
+            others,
+            dialect,
+        } = *self;
+        let table = graph.table(member.table);
+        let root = member.table == rule.root;
+        let by_family = timed.unit == Unit::Family;
+        let key = table
+            .key
+            .first()
+            .map(|key| dialect.ident(&key.name))
+            .unwrap_or_default();
+        let family: Vec<String> = member
+            .family
+            .iter()
+            .map(|column| dialect.ident(column))
+            .collect();
+        let archive = archive::view(graph, rule, member.table, dialect);
+        let mut belongs = family.clone();
+        if root && !belongs.contains(&key) {
+            // The root of a family need not name itself.
+            belongs.push(key.clone());
+        }
+        let named = match dialect {
+            Dialect::Postgres => format!("o_named_{position}"),
+            Dialect::Mysql | Dialect::Mariadb => format!("work_named_{position}"),
+        };
+        let families: Vec<String> = match root {
+            true => vec![roots.family_of("t", dialect)],
+            false => family.iter().map(|column| format!("t.{column}")).collect(),
+        };
+        let adopter = Adopter::new(graph, rule, timed, roots, dialect);
+        let adopt = adopter.as_ref().and_then(|it| it.view(member));
+        let kept = match dialect {
+            Dialect::Postgres => "k.o_keep".to_owned(),
+            Dialect::Mysql | Dialect::Mariadb => dialect.qualified(
+                &control_name(graph),
+                &format!("work_keep_{}", belongs.len() + 1),
+            ),
+        };
+        let spares_adopted = adopter.as_ref().and_then(|it| it.spares(member, &kept));
+        // PostgreSQL: what the rows of families name, though it names no root itself, is looked for once in a window.
+        let whose = match (dialect, &adopt) {
+            (Dialect::Postgres, Some(adopt)) if by_family && !adopt.named.is_empty() => {
+                format!("o_whose_{position}")
+            }
+            _ => String::new(),
+        };
+        let of_others: Vec<&Kept> = others.of(member.table).collect();
+        let mut view = MemberView {
+            position,
+            table_name: escaped(dialect, &table.name),
+            table_literal: dialect.text(&table.name),
+            why: escaped(dialect, &self.why(member, &table.name)),
+            root,
+            key_type: table.key.first().map_or("", |key| dialect.kind(key.kind)),
+            with_root: match family.first() {
+                Some(first) if *first != key => first.clone(),
+                _ => String::new(),
+            },
+            family,
+            conditions: Vec::new(),
+            alone: Vec::new(),
+            predicates: Vec::new(),
+            spared: false,
+            of_roots: any_of(&belongs, "p_go"),
+            adopt,
+            spares: spares_adopted.into_iter().collect(),
+            whose,
+            held: of_others.iter().map(|kept| kept.list.clone()).collect(),
+            named,
+            referrers: self.referrers(member),
+            found: found(&belongs),
+            belongs,
+            stays: Vec::new(),
+            roots: families
+                .iter()
+                .enumerate()
+                .filter(|_| by_family)
+                .map(|(index, family)| {
+                    let alias = format!("f{}", index + 1);
+                    let on = roots.at(&alias, family, dialect);
+                    RootView { alias, on }
+                })
+                .collect(),
+            table: dialect.qualified(home(graph, dialect), &table.name),
+            archive,
+            key,
+        };
+        view.spared = !root
+            && !by_family
+            && !view.belongs.is_empty()
+            && view.referrers.is_empty()
+            && view.archive.is_none();
+        view.stays = stays(&view, &of_others);
+        let said = self.said(&view, &families, &of_others);
+        MemberView {
+            conditions: said.conditions,
+            alone: said.alone,
+            predicates: said.predicates,
+            ..view
+        }
+    }
+
+    /// The tables beside the rule that refer to rows of a member.
+    fn referrers(&self, member: &Member) -> Vec<ReferrerView> {
+        let references = self.timed.references.iter();
+        references
+            .filter(|reference| reference.to == member.table)
+            .map(|reference| ReferrerView {
+                table: self
+                    .dialect
+                    .qualified(home(self.graph, self.dialect), &reference.table),
+                column: self.dialect.ident(&reference.column),
+            })
+            .collect()
+    }
+
+    /// What rows of a table must be to be of the rule, and to go.
+    fn said(&self, view: &MemberView, families: &[String], of_others: &[&Kept]) -> Said {
+        let by_family = self.timed.unit == Unit::Family;
+        let candidates = self.rule.candidates.iter().filter(|_| view.root);
+        let conditions: Vec<String> = candidates
+            .map(|condition| self.dialect.condition_of("t", condition))
+            .collect();
+        let mut alone = conditions.clone();
+        if by_family {
+            let missing = |family: &String| self.roots.missing(family, self.dialect);
+            alone.extend(families.iter().map(missing));
+        }
+        let mut predicates = alone.clone();
+        if view.whose.is_empty() {
+            predicates.extend(view.spares.iter().cloned());
+        } else {
+            predicates.push(spares(&view.key, &format!("k.{}", view.whose)));
+        }
+        if by_family {
+            alone.extend(view.spares.iter().cloned());
+        }
+        predicates.extend(view.belongs.iter().map(|column| spares(column, "k.o_keep")));
+        if !view.referrers.is_empty() {
+            predicates.push(spares(&view.key, &format!("k.{}", view.named)));
+        }
+        predicates.extend(of_others.iter().map(|kept| {
+            let (column, list) = (format!("{}::text", kept.column), format!("k.{}", kept.list));
+            spares(&column, &list)
+        }));
+        Said {
+            conditions,
+            alone,
+            predicates,
+        }
+    }
+
+    /// What a deletion from the table is for.
+    fn why(&self, member: &Member, table: &str) -> String {
+        let by_family = self.timed.unit == Unit::Family;
+        let root = member.table == self.rule.root;
+        let what = match (root, member.family.is_empty(), self.timed.members.len()) {
+            (_, _, 1) => "rows that are old enough",
+            (true, _, _) if by_family => "remains of families without a root",
+            (true, _, _) => "the families themselves",
+            (_, true, _) => "its rows belong to no family",
+            _ if by_family => "rows of no family",
+            _ => "rows of the families, and of none",
+        };
+        format!("{table}: {what}.")
+    }
+}
+
+/// How rows are found by each column that names their family, each row once.
+fn found(belongs: &[String]) -> Vec<FoundView> {
+    (0..belongs.len())
+        .map(|place| FoundView {
+            column: belongs[place].clone(),
+            before: (0..place)
+                .map(|before| StayView {
+                    work: format!("work_keep_{}", before + 2),
+                    alias: format!("k{}", before + 1),
+                    column: belongs[before].clone(),
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// The work tables with what rows of a table stay by.
+fn stays(view: &MemberView, of_others: &[&Kept]) -> Vec<StayView> {
+    let mut stays: Vec<StayView> = view
+        .belongs
+        .iter()
+        .enumerate()
+        .map(|(index, column)| StayView {
+            work: match index {
+                0 => "work_keep".to_owned(),
+                _ => format!("work_keep_{}", index + 1),
+            },
+            alias: format!("k{}", index + 1),
+            column: column.clone(),
+        })
+        .collect();
+    if !view.referrers.is_empty() {
+        stays.push(StayView {
+            work: view.named.clone(),
+            alias: "n".to_owned(),
+            column: view.key.clone(),
+        });
+    }
+    for (number, kept) in (1..).zip(of_others) {
+        stays.push(StayView {
+            work: kept.list.clone(),
+            alias: format!("h{number}"),
+            column: kept.column.clone(),
+        });
+    }
+    stays
+}

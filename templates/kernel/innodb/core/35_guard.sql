@@ -269,8 +269,10 @@ BEGIN
     DECLARE v_going  longtext;
     DECLARE v_sets   longtext;
     DECLARE v_set    longtext;
+    DECLARE v_seen   bigint;
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(true, v_schema, v_going);
+    CALL known_sets(v_sets, v_set);
     DROP TEMPORARY TABLE IF EXISTS work_stranger;
     CREATE TEMPORARY TABLE work_stranger (
         position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -340,12 +342,7 @@ BEGIN
           AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
               v_going) > 0
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
-        IF ROW_COUNT() = 0 AND v_beside <> '' THEN
-            INSERT INTO work_stranger (object, detail, acts)
-            VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
-        END IF;
     END IF;
-    CALL known_sets(v_sets, v_set);
     INSERT INTO work_stranger (object, detail, acts)
     SELECT
         IF(f.constraint_schema = v_schema, f.table_name, CONCAT(f.constraint_schema, '.', f.table_name)),
@@ -354,7 +351,7 @@ BEGIN
         true
     FROM information_schema.referential_constraints AS f
     WHERE f.unique_constraint_schema = v_schema
-      AND (p_all OR f.constraint_schema = v_schema)
+      AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)
       AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
       AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
           v_set) > 0
@@ -368,6 +365,24 @@ BEGIN
             AND LOCATE(LOWER(CONCAT('|', u.referenced_table_name, '.', u.referenced_column_name, '|')), v_sets) > 0
       )
     ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+    IF v_beside <> '' THEN
+        SELECT COUNT(*)
+        INTO v_seen
+        FROM information_schema.referential_constraints AS f
+        WHERE f.constraint_schema <> v_schema
+          AND f.unique_constraint_schema = v_schema
+          AND LOCATE(
+              CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+              CONCAT(
+                  IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
+                  IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_set, '')
+              )
+          ) > 0;
+        IF v_seen < 1 + (CHAR_LENGTH(v_beside) - CHAR_LENGTH(REPLACE(v_beside, '|key ', ''))) / 5 THEN
+            INSERT INTO work_stranger (object, detail, acts)
+            VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
+        END IF;
+    END IF;
     -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact.
     CALL read_shapes();
     INSERT INTO work_stranger (object, detail, acts)
@@ -477,26 +492,36 @@ COMMENT 'What catalog_beside() answers, by the catalog of the whole server.'
 BEGIN
     DECLARE v_schema varchar(64);
     DECLARE v_going  longtext;
+    DECLARE v_sets   longtext;
+    DECLARE v_set    longtext;
     CALL known_names(true, v_schema, v_going);
+    CALL known_sets(v_sets, v_set);
     SELECT COALESCE(GROUP_CONCAT(
-        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule)
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
+            ' ', f.update_rule)
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
     ), '')
     INTO o_keys
     FROM information_schema.referential_constraints AS f
     WHERE f.constraint_schema <> v_schema
       AND f.unique_constraint_schema = v_schema
-      AND f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
-          v_going) > 0;
+      AND LOCATE(
+          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          CONCAT(
+              IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
+              IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_set, '')
+          )
+      ) > 0;
 END;
 --# create procedure catalog_beside
 CREATE PROCEDURE catalog_beside(OUT o_keys longtext)
 SQL SECURITY DEFINER
-COMMENT 'The foreign keys of tables of other databases that act on those of the spec, between bars.'
+COMMENT 'The foreign keys of tables of other databases that act where rows of the spec go or are set, between bars.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_here   varchar(400);
+    DECLARE v_going  longtext;
+    DECLARE v_set    longtext;
     DECLARE EXIT HANDLER FOR 1227
     BEGIN
         CALL keys_beside(o_keys);
@@ -504,20 +529,32 @@ BEGIN
     END;
     SET SESSION group_concat_max_len = 67108864;
     /*!80000 CALL keys_beside(o_keys); */
-    -- 1: CASCADE, 2: SET NULL.
+    -- 1: ON DELETE CASCADE, 2: ON DELETE SET NULL, 4 and 8: the same ON UPDATE.
     /*M!
-    SELECT CONCAT(CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, s.schema_name, LOWER(s.schema_name)) USING filename) AS binary),
-        '/') INTO v_here FROM spec AS s;
+    SELECT
+        CONCAT(MAX(n.here), '/'),
+        CONCAT('|', COALESCE(GROUP_CONCAT(IF(n.goes, n.name, NULL) SEPARATOR '|'), ''), '|'),
+        CONCAT('|', COALESCE(GROUP_CONCAT(IF(n.is_set, n.name, NULL) SEPARATOR '|'), ''), '|')
+    INTO v_here, v_going, v_set
+    FROM (
+        SELECT
+            CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, s.schema_name, LOWER(s.schema_name)) USING filename) AS binary) AS here,
+            CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name)) USING filename) AS binary) AS name,
+            k.goes,
+            EXISTS (SELECT 1 FROM known_column AS c WHERE c.table_name = k.name AND c.is_set) AS is_set
+        FROM known_table AS k
+        CROSS JOIN spec AS s
+    ) AS n;
     SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
     INTO o_keys
     FROM information_schema.innodb_sys_foreign AS f
-    WHERE f.type & 3 <> 0
-      AND LEFT(f.for_name, CHAR_LENGTH(v_here)) <> v_here
-      AND f.ref_name IN (
-          SELECT CONCAT(v_here, CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name)) USING filename) AS binary))
-          FROM known_table AS k
-          WHERE k.goes
-      );
+    WHERE f.type & 15 <> 0
+      AND CAST(LEFT(f.for_name, CHAR_LENGTH(v_here)) AS binary) <> v_here
+      AND CAST(LEFT(f.ref_name, CHAR_LENGTH(v_here)) AS binary) = v_here
+      AND LOCATE(
+          CAST(CONCAT('|', SUBSTR(f.ref_name, CHAR_LENGTH(v_here) + 1), '|') AS binary),
+          CONCAT(IF(f.type & 3 <> 0, v_going, ''), IF(f.type & 12 <> 0, v_set, ''))
+      ) > 0;
     */
     SET SESSION group_concat_max_len = v_length;
 END;

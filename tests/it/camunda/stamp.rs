@@ -687,6 +687,7 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     if dialect != Dialect::Postgres {
         // As some servers do by themselves with the first timestamp of a table.
         camunda.execute("ALTER TABLE act_hi_identitylink MODIFY timestamp_ timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP");
+        camunda.windrow.arm();
     }
     let clocks = "SELECT CONCAT(id_, ' ', timestamp_) FROM act_hi_identitylink ORDER BY 1";
     let untouched = camunda.texts(clocks);

@@ -302,7 +302,6 @@ BEGIN
     DECLARE v_halving  boolean;
     DECLARE v_batch    bigint;
     DECLARE v_retries  bigint;
-    DECLARE v_wait     bigint;
     DECLARE v_last     bigint DEFAULT 0;
     DECLARE v_families bigint DEFAULT 0;
     DECLARE v_number   integer;
@@ -377,11 +376,10 @@ BEGIN
                 LEAVE step;
             END IF;
             CALL setting_of(p_rule, 'retries', v_retries);
-            CALL setting_of(p_rule, 'lock_timeout', v_wait);
-            -- The server counts in whole seconds. The second one is for tables that are being altered.
-            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
-            SET SESSION innodb_lock_wait_timeout = v_wait;
-            SET SESSION lock_wait_timeout = v_wait;
+            CALL take_locks(p_run, p_rule, o_state);
+            IF o_state IS NOT NULL THEN
+                LEAVE step;
+            END IF;
 
             SET v_batch = COALESCE(JSON_VALUE(v_options, '$.chunk'), 200);
             INSERT INTO work_batch (position, id)
@@ -434,6 +432,10 @@ BEGIN
                 p.updated_at = UTC_TIMESTAMP(6)
             WHERE p.run_id = p_run
               AND p.rule = p_rule;
+            CALL recheck_catalog(p_run, true, o_state);
+            IF o_state IS NOT NULL THEN
+                LEAVE step;
+            END IF;
             COMMIT;
             SET o_state = 'more';
             LEAVE step;
@@ -540,6 +542,9 @@ BEGIN
     ELSE
         CALL rule_paused(o_rule, o_refused);
     END IF;
+    IF o_refused IS NULL THEN
+        CALL check_catalog();
+    END IF;
 
     -- One stamp at a time. Runs and purges may go on beside it.
     IF o_refused IS NULL THEN
@@ -591,6 +596,7 @@ BEGIN
             CONNECTION_ID(), v_node, USER()
         );
         SET o_run = LAST_INSERT_ID();
+        CALL note_catalog(o_run);
         INSERT INTO run_stamp (run_id, rule, batch_families, table_rows)
         SELECT o_run, r.rule, COALESCE(v_text, 200), CONCAT('[', GROUP_CONCAT('0' SEPARATOR ', '), ']')
         FROM rule AS r
@@ -624,6 +630,7 @@ BEGIN
     WHERE r.run_id = p_run
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
+    DELETE FROM catalog_state WHERE run_id = p_run;
 END;
 
 -- stamp_document, stamp_result: one stamp of the ledger as a document, in the form of run_result().

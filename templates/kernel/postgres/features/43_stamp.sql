@@ -284,6 +284,7 @@ DECLARE
     v_last     text;
     v_keys     text[];
     v_batch    record;
+    v_state    text;
     v_sqlstate text;
     v_message  text;
 BEGIN
@@ -303,6 +304,10 @@ BEGIN
         RETURN rule_paused(v_progress.rule);
     END IF;
     SELECT * INTO STRICT v_stamp FROM stamps AS s WHERE s.rule = v_progress.rule AND s.of IS NOT DISTINCT FROM v_run.options ->> 'of';
+    v_state := take_locks(p_run, v_progress.rule);
+    IF v_state IS NOT NULL THEN
+        RETURN v_state;
+    END IF;
     SELECT n.o_last, n.o_keys
     INTO v_last, v_keys
     FROM stamp_todo(v_stamp.rule, v_stamp.verb, v_run.options, v_progress.cursor_key, v_stamp.first_key, v_progress.batch_families) AS n;
@@ -310,9 +315,9 @@ BEGIN
         RETURN 'nothing left';
     END IF;
 
-    PERFORM set_config('lock_timeout', setting_of(v_stamp.rule, 'lock_timeout') || 'ms', true);
     BEGIN
         SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;
+        PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
             RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
@@ -398,6 +403,7 @@ BEGIN
     IF o_refused IS NOT NULL THEN
         RETURN;
     END IF;
+    PERFORM check_catalog();
 
     -- One stamp at a time. Runs and purges may go on beside it.
     PERFORM FROM turn AS t WHERE t.name = 'stamp' FOR UPDATE SKIP LOCKED;
@@ -427,6 +433,8 @@ BEGIN
         clock_timestamp() + make_interval(secs => coalesce(seconds(p_options ->> 'time_budget'), setting_of(o_rule, 'time_budget')))
     )
     RETURNING run_id INTO o_run;
+    INSERT INTO catalog_state (run_id, state)
+    VALUES (o_run, catalog_now());
     INSERT INTO run_stamp (run_id, rule, batch_families, table_names, table_rows)
     SELECT o_run, o_rule, coalesce((p_options ->> 'chunk')::integer, 200), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (
@@ -464,6 +472,7 @@ BEGIN
         finished_at = clock_timestamp()
     WHERE r.run_id = p_run
       AND is_own(p_run);
+    DELETE FROM catalog_state AS s WHERE s.run_id = p_run;
     RETURN stamp_result(p_run);
 END
 $windrow$;

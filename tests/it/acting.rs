@@ -19,6 +19,7 @@ tests! {
         what_the_spec_accounts_for_passes,
         a_key_on_what_is_not_set_passes,
         what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set,
+        columns_that_stand_elsewhere_are_told,
         what_acts_is_told_before_a_stamp,
         what_comes_to_act_ends_a_stamp,
         what_compares_otherwise_is_told,
@@ -603,6 +604,51 @@ fn what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set(dialect: Di
         Some("done") => assert_eq!(run["rules"][0]["families"], 4, "{run}"),
         _ => assert!(reason.contains(told), "{run}"),
     }
+}
+
+/// Another column came in the place of one, by its name; columns that are new change nothing.
+fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let new = match dialect {
+        Dialect::Postgres => {
+            "ALTER TABLE uses ADD note varchar(20); ALTER TABLE runs ADD note integer; ALTER TABLE memos ADD note integer"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "ALTER TABLE uses ADD note varchar(20) FIRST; ALTER TABLE runs ADD note integer AFTER id; ALTER TABLE memos ADD note integer, DROP KEY run_id"
+        }
+    };
+    let run = changed_during_a_run(&mut installation, new);
+    assert_eq!(
+        (&run["status"], &run["rules"][0]["families"]),
+        (&json!("done"), &json!(4)),
+        "{run}"
+    );
+    installation.execute("INSERT INTO runs (id, state, ended) VALUES (7, 'done', '2025-01-01 00:00:00'), (8, 'done', '2025-01-02 00:00:00'), (9, 'done', '2025-01-03 00:00:00')");
+    until_a_second_old(&mut installation, dialect);
+    let swap = match dialect {
+        Dialect::Postgres => {
+            "ALTER TABLE uses RENAME run_id TO run_was; ALTER TABLE uses ADD run_id integer"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "ALTER TABLE uses CHANGE run_id run_was integer NOT NULL, ADD run_id integer NOT NULL"
+        }
+    };
+    let run = changed_during_a_run(&mut installation, swap);
+    let told = match dialect {
+        Dialect::Postgres => "catalog changed: table uses has other columns for its keys or edges",
+        Dialect::Mysql | Dialect::Mariadb => {
+            "catalog changed: table uses has its columns in another order: another column may stand in the place of one of its keys or edges"
+        }
+    };
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(run["status"] == "failed" && reason.contains(told), "{run}");
+    let error = installation.run(json!({})).expect_err("another column");
+    assert_told(&error, told);
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
 }
 
 /// Rows with a removal time, which a stamp sets.

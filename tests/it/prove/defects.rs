@@ -101,6 +101,45 @@ pub(crate) const DEFECTS: &[Defect] = &[
         noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
     },
     Defect {
+        name: "swapped-column",
+        what: "a column that was put in the place of another passes for it",
+        postgres: &[edit(
+            "format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)",
+            "format('%s:%s:%s', a.attname, a.atttypid, a.attcollation)",
+        )],
+        mysql: &[edit("r.place_then <> r.place_now", "false")],
+        noticed_by: &["acting::SERVER::columns_that_stand_elsewhere_are_told"],
+    },
+    Defect {
+        name: "key-beside-unseen",
+        what: "a key of another database that acts on what is set is no matter to a run",
+        postgres: &[],
+        mysql: &[edit(
+            "AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)",
+            "AND f.constraint_schema = v_schema",
+        )],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "stamp-unseen",
+        what: "a batch of a stamp does not look whether the catalog is what the stamp began with",
+        postgres: &[
+            edit(
+                "v_state := take_locks(p_run, v_progress.rule);",
+                "v_state := NULL;",
+            ),
+            edit(
+                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;\n        PERFORM look_again(p_run);",
+                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;",
+            ),
+        ],
+        mysql: &[edit(
+            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
+            "SELECT r.`trigger` <> 'STAMP' AND NOT (v_now <=> v_then AND v_beside <=> v_before) INTO o_changed FROM run AS r WHERE r.run_id = p_run;",
+        )],
+        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_stamp"],
+    },
+    Defect {
         name: "forgotten-edge",
         what: "the rows of one table stay when their family goes",
         postgres: &[edit(

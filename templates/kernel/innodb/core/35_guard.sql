@@ -183,7 +183,7 @@ CREATE TABLE IF NOT EXISTS catalog_state (
     shapes   longtext    NOT NULL,
     taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and the types of keys and edges. Every batch compares it.';
+    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and their columns. Every batch compares it.';
 
 -- known_names: the tables of the spec, or those whose rows go, as the catalog spells them.
 --# create procedure known_names
@@ -214,14 +214,17 @@ BEGIN
     WHERE k.is_set;
 END;
 
--- read_shapes: the columns of keys and edges. The catalog of columns is read once here: a join with it reads it for each row.
+-- read_shapes: the columns of the tables of the spec. The catalog of columns is read once here: a join with it reads it for each
+-- row.
 --# create procedure read_shapes
 CREATE PROCEDURE read_shapes()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_shape with the columns of keys and edges: their types, collations, and what kind of values is compared.'
+COMMENT 'Fills work_shape with the columns of the tables of the spec. is_known: they belong to keys or edges.'
 BEGIN
-    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
+    DECLARE v_schema varchar(64);
+    DECLARE v_tables longtext;
     DECLARE v_known  longtext;
+    CALL known_names(false, v_schema, v_tables);
     SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known
         FROM known_column AS k;
     DROP TEMPORARY TABLE IF EXISTS work_shape;
@@ -232,9 +235,11 @@ BEGIN
         type        varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         kind        varchar(20)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         encoding    varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
-        collation   varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+        collation   varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        position    bigint       NOT NULL,
+        is_known    boolean      NOT NULL
     ) ENGINE = InnoDB;
-    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation)
+    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation, position, is_known)
     SELECT
         CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '.', LOWER(c.column_name)),
         c.table_name,
@@ -246,13 +251,13 @@ BEGIN
             ELSE 'text'
         END,
         COALESCE(c.character_set_name, ''),
-        COALESCE(c.collation_name, '')
+        COALESCE(c.collation_name, ''),
+        c.ordinal_position,
+        LOCATE(LOWER(CONCAT('|', c.table_name, '.', c.column_name, '|')), v_known) > 0
+            OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0
     FROM information_schema.columns AS c
     WHERE c.table_schema = v_schema
-      AND (
-          LOCATE(LOWER(CONCAT('|', c.table_name, '.', c.column_name, '|')), v_known) > 0
-          OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0
-      );
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '|'), v_tables) > 0;
 END;
 
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
@@ -559,14 +564,16 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 
--- catalog_shapes: the columns of keys and edges.
+-- catalog_shapes: the columns of the tables of the spec, in their order.
 --# create procedure catalog_shapes
 CREATE PROCEDURE catalog_shapes(OUT o_shapes longtext)
 SQL SECURITY DEFINER
-COMMENT 'The columns of keys and edges with their types and collations, between bars.'
+COMMENT 'The columns of the tables of the spec with their types and collations, in their order, between bars.'
 BEGIN
     CALL read_shapes();
-    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(s.table_name, '.', s.column_name, ' ', s.type) ORDER BY s.place SEPARATOR '|'), '|')
+    SELECT CONCAT('|', GROUP_CONCAT(
+        CONCAT(s.table_name, '.', s.column_name, '|', s.type) ORDER BY s.table_name, s.position SEPARATOR '|'
+    ), '|')
     INTO o_shapes
     FROM work_shape AS s;
     DROP TEMPORARY TABLE work_shape;
@@ -577,7 +584,7 @@ END;
 --# create procedure replaced
 CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges; NULL if none is.'
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges, or these in another order; NULL if none is.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_then   longtext;
@@ -618,7 +625,29 @@ BEGIN
             SELECT MIN(CONCAT('table ', s.table_name, ' has other columns for its keys or edges, by name, type or collation'))
             INTO o_reason
             FROM work_shape AS s
-            WHERE LOCATE(CONCAT('|', s.table_name, '.', s.column_name, ' ', s.type, '|'), v_shapes) = 0;
+            WHERE s.is_known
+              AND LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|', s.type, '|'), v_shapes) = 0;
+            IF o_reason IS NULL THEN
+                -- Among the columns that were there and are, each has its place. A column is known by nothing else but its name.
+                SELECT MIN(CONCAT('table ', r.table_name, ' has its columns in another order: another column may stand in the place '
+                    'of one of its keys or edges'))
+                INTO o_reason
+                FROM (
+                    SELECT
+                        c.table_name, c.is_known,
+                        ROW_NUMBER() OVER (PARTITION BY c.table_name ORDER BY c.was_at) AS place_then,
+                        ROW_NUMBER() OVER (PARTITION BY c.table_name ORDER BY c.position) AS place_now
+                    FROM (
+                        SELECT
+                            s.table_name, s.is_known, s.position,
+                            LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) AS was_at
+                        FROM work_shape AS s
+                    ) AS c
+                    WHERE c.was_at > 0
+                ) AS r
+                WHERE r.is_known
+                  AND r.place_then <> r.place_now;
+            END IF;
             DROP TEMPORARY TABLE work_shape;
         END IF;
     END IF;

@@ -131,12 +131,8 @@ impl<'a> Press<'a> {
         }
         if form == Form::Client {
             for kernel in kernel::files(self.graph, self.dialect) {
-                let SpecView {
-                    control,
-                    owner,
-                    told,
-                    ..
-                } = self.view;
+                let SpecView { control, told, .. } = self.view;
+                let owner = &self.view.accounts.owner;
                 let text = kernel.text(self.dialect, control, owner, told);
                 let path = self.path(kernel.name);
                 files.push(File {

@@ -34,7 +34,7 @@ pub(super) fn statements(view: &SpecView) -> Vec<String> {
         rights.add("SELECT", &heartbeat.table);
     }
     let each = rights.0.iter();
-    each.map(|(right, tables)| statement(right, tables, &view.owner))
+    each.map(|(right, tables)| statement(right, tables, &view.accounts.owner))
         .collect()
 }
 

@@ -8,7 +8,7 @@ use super::names::{control_name, escaped, home, role_name};
 use super::rule_view::rule_view;
 use super::rules::{by_calendar, by_end};
 use super::tables::{counted, deleted, looked_into, referring, updates};
-use super::views::{FileView, LockedView, OrphanView, RuleView, SpecView, TableView};
+use super::views::{AccountsView, FileView, LockedView, OrphanView, RuleView, SpecView, TableView};
 use super::{archive, document, grants, kernel, orphan_guard, registry, settings, single, stamp};
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
@@ -60,66 +60,11 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         .collect();
     let deleted = deleted(plan);
     let tables = counted(plan);
-    let edges = tables
-        .iter()
-        .flat_map(|id| {
-            graph
-                .table(*id)
-                .edges
-                .iter()
-                .filter(|edge| !edge.alone)
-                .map(|edge| orphan_view(graph, *id, edge, dialect))
-        })
-        .collect();
-    let mut roots: Vec<(TableId, &str)> = graph
-        .rules
-        .iter()
-        .map(|rule| (rule.root, graph.table(rule.root).key[0].name.as_str()))
-        .collect();
-    let lasts = graph.rules.iter().filter_map(|rule| rule.last.as_ref());
-    roots.extend(lasts.map(|last| (last.table, last.names.name.as_str())));
-    roots.sort_by_key(|(table, _)| *table);
-    roots.dedup_by_key(|(table, _)| *table);
-    let role = |suffix: &str| dialect.ident(&role_name(dialect, &control, suffix));
-    let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-    let (mut auditor_routines, mut operator_routines): (Vec<String>, Vec<String>) =
-        (owned(AUDITOR_PROCEDURES), owned(OPERATOR_PROCEDURES));
-    if graph.has_stamps() {
-        auditor_routines.push("stamp_result".to_owned());
-        operator_routines.push("stamp".to_owned());
-    }
-    if archive::first(graph).is_some() {
-        auditor_routines.push("archive_list".to_owned());
-        operator_routines.extend(["archive_drop", "archive_restore"].map(ToOwned::to_owned));
-    }
-    let indexes_by_expression = indexes.iter().any(|index| index.expression);
-    let grant_references = format!(
-        "GRANT REFERENCES{} ON *.* TO {}",
-        if dialect == Dialect::Mariadb {
-            ", PROCESS"
-        } else {
-            ""
-        },
-        role("owner")
-    );
+    let (auditor_routines, operator_routines) = routines(graph);
+    let by_expression = indexes.iter().any(|index| index.expression);
     let mut view = SpecView {
         maria: dialect == Dialect::Mariadb,
-        owner: role("owner"),
-        operator: role("operator"),
-        auditor: role("auditor"),
-        owner_literal: dialect.text(&role_name(dialect, &control, "owner")),
-        operator_literal: dialect.text(&role_name(dialect, &control, "operator")),
-        auditor_literal: dialect.text(&role_name(dialect, &control, "auditor")),
-        grant_auditor: dialect.text(&format!(
-            "GRANT {} TO {}",
-            role("auditor"),
-            role("operator")
-        )),
-        grant_references: dialect.text(&grant_references),
-        revoke_all: dialect.text(&format!(
-            "REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}",
-            role("owner")
-        )),
+        accounts: accounts_view(graph, dialect),
         q: if dialect == Dialect::Postgres {
             "\""
         } else {
@@ -135,19 +80,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             Dialect::Mysql | Dialect::Mariadb => dialect.text(&graph.database),
         },
         zone: escaped(dialect, &graph.time_zone),
-        told: kernel::Told {
-            spec: match dialect {
-                Dialect::Postgres => document::of_spec(graph, plan, dialect),
-                Dialect::Mysql | Dialect::Mariadb => registry::of_spec(graph, plan, dialect),
-            },
-            schedule: document::of_schedule(graph, dialect),
-            undo: document::of_undo(graph, dialect),
-            indexes: indexes.iter().rev().map(IndexView::dropped).collect(),
-            archives: archive::views(graph, dialect)
-                .iter()
-                .map(ArchiveView::told)
-                .collect(),
-        },
+        told: told(graph, plan, &indexes, dialect),
         jobs: jobs(graph, dialect),
         schedule: graph
             .schedules
@@ -158,21 +91,14 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         stamped: stamp::views(graph, dialect),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
-        edges,
+        edges: orphans(graph, &tables, dialect),
         going_tables: deleted
             .iter()
             .map(|id| dialect.qualified(home(graph, dialect), &graph.table(*id).name))
             .collect(),
         tables: tables
             .iter()
-            .map(|id| TableView {
-                name: escaped(dialect, &graph.table(*id).name),
-                class: dialect
-                    .text(&dialect.qualified(home(graph, dialect), &graph.table(*id).name)),
-                table: dialect.qualified(home(graph, dialect), &graph.table(*id).name),
-                deleted: deleted.contains(id),
-                updates: updates(graph, *id, dialect),
-            })
+            .map(|id| table_view(graph, *id, deleted.contains(id), dialect))
             .collect(),
         referring: referring(graph, &tables)
             .into_iter()
@@ -181,20 +107,12 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         looked_into: looked_into(graph, &tables, dialect)
             .map(|name| dialect.text(&name))
             .collect(),
-        roots: roots
-            .iter()
-            .map(|(id, column)| (&graph.table(*id).name, column))
-            .map(|(table, column)| LockedView {
-                name: escaped(dialect, table),
-                table: dialect.qualified(home(graph, dialect), table),
-                column: dialect.ident(column),
-            })
-            .collect(),
+        roots: locked(graph, dialect),
         archives: archive::views(graph, dialect),
         guards: orphan_guard::views(graph, dialect),
         auditor_routines,
         operator_routines,
-        by_expression: indexes_by_expression,
+        by_expression,
         by_end: graph.rules.iter().any(by_end),
         by_family: graph
             .rules
@@ -214,6 +132,112 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         view.grants = grants::statements(&view);
     }
     view
+}
+
+/// The roles of the installation, and what they are given.
+fn accounts_view(graph: &Graph, dialect: Dialect) -> AccountsView {
+    let control = control_name(graph);
+    let role = |suffix: &str| dialect.ident(&role_name(dialect, &control, suffix));
+    let literal = |suffix: &str| dialect.text(&role_name(dialect, &control, suffix));
+    let references = match dialect {
+        Dialect::Mariadb => "REFERENCES, PROCESS",
+        _ => "REFERENCES",
+    };
+    AccountsView {
+        owner: role("owner"),
+        operator: role("operator"),
+        auditor: role("auditor"),
+        owner_literal: literal("owner"),
+        operator_literal: literal("operator"),
+        auditor_literal: literal("auditor"),
+        grant_auditor: dialect.text(&format!(
+            "GRANT {} TO {}",
+            role("auditor"),
+            role("operator")
+        )),
+        grant_references: dialect.text(&format!("GRANT {references} ON *.* TO {}", role("owner"))),
+        revoke_all: dialect.text(&format!(
+            "REVOKE ALL PRIVILEGES, GRANT OPTION FROM {}",
+            role("owner")
+        )),
+    }
+}
+
+/// The routines that an auditor may call on MySQL and MariaDB, and an operator besides.
+fn routines(graph: &Graph) -> (Vec<String>, Vec<String>) {
+    let owned = |names: &[&str]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
+    let (mut auditor, mut operator) = (owned(AUDITOR_PROCEDURES), owned(OPERATOR_PROCEDURES));
+    if graph.has_stamps() {
+        auditor.push("stamp_result".to_owned());
+        operator.push("stamp".to_owned());
+    }
+    if archive::first(graph).is_some() {
+        auditor.push("archive_list".to_owned());
+        operator.extend(["archive_drop", "archive_restore"].map(ToOwned::to_owned));
+    }
+    (auditor, operator)
+}
+
+/// What the kernel is told of the whole installation.
+fn told(graph: &Graph, plan: &Plan, indexes: &[IndexView], dialect: Dialect) -> kernel::Told {
+    kernel::Told {
+        spec: match dialect {
+            Dialect::Postgres => document::of_spec(graph, plan, dialect),
+            Dialect::Mysql | Dialect::Mariadb => registry::of_spec(graph, plan, dialect),
+        },
+        schedule: document::of_schedule(graph, dialect),
+        undo: document::of_undo(graph, dialect),
+        indexes: indexes.iter().rev().map(IndexView::dropped).collect(),
+        archives: archive::views(graph, dialect)
+            .iter()
+            .map(ArchiveView::told)
+            .collect(),
+    }
+}
+
+/// The edges that are looked over for orphans.
+fn orphans(graph: &Graph, tables: &[TableId], dialect: Dialect) -> Vec<OrphanView> {
+    let edges = |id: &TableId| {
+        let id = *id;
+        let edges = graph.table(id).edges.iter().filter(|edge| !edge.alone);
+        edges.map(move |edge| orphan_view(graph, id, edge, dialect))
+    };
+    tables.iter().flat_map(edges).collect()
+}
+
+/// The tables whose rows are locked, each with the column on which the right to do so is given.
+fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
+    let mut roots: Vec<(TableId, &str)> = graph
+        .rules
+        .iter()
+        .map(|rule| (rule.root, graph.table(rule.root).key[0].name.as_str()))
+        .collect();
+    let lasts = graph.rules.iter().filter_map(|rule| rule.last.as_ref());
+    roots.extend(lasts.map(|last| (last.table, last.names.name.as_str())));
+    roots.sort_by_key(|(table, _)| *table);
+    roots.dedup_by_key(|(table, _)| *table);
+    roots
+        .iter()
+        .map(|(id, column)| (&graph.table(*id).name, column))
+        .map(|(table, column)| LockedView {
+            name: escaped(dialect, table),
+            table: dialect.qualified(home(graph, dialect), table),
+            column: dialect.ident(column),
+        })
+        .collect()
+}
+
+/// A table that rows go from, or that is read.
+fn table_view(graph: &Graph, id: TableId, deleted: bool, dialect: Dialect) -> TableView {
+    let name = &graph.table(id).name;
+    let table = dialect.qualified(home(graph, dialect), name);
+    TableView {
+        name: escaped(dialect, name),
+        class: dialect.text(&table),
+        table,
+        deleted,
+        updates: updates(graph, id, dialect),
+    }
 }
 
 /// Tables that say how long something is kept and from which no row goes.

@@ -77,20 +77,6 @@ pub(super) struct TimedView {
 }
 
 pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> TimedView {
-    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
-    // So many seconds before p_as_of, in the zone of the application.
-    let before = |seconds: &str, kind: Kind| match (dialect, kind) {
-        (Dialect::Postgres, Kind::Timestamptz) => {
-            format!("(p_as_of - make_interval(secs => {seconds}))")
-        }
-        (Dialect::Postgres, _) => format!(
-            "(p_as_of - make_interval(secs => {seconds})) AT TIME ZONE {}",
-            dialect.text(&graph.time_zone)
-        ),
-        (Dialect::Mysql | Dialect::Mariadb, _) => {
-            local(graph, kind, &format!("p_as_of - INTERVAL {seconds} SECOND"))
-        }
-    };
     let key = dialect.ident(&graph.table(rule.root).key[0].name);
     let roots = Roots::new(graph, rule, timed, dialect);
     let others = Others::new(graph, timed, dialect);
@@ -129,9 +115,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             Kind::Timestamptz => String::new(),
             _ => format!(" AT TIME ZONE {}", dialect.text(&graph.time_zone)),
         },
-        least: timed.ended.as_ref().map_or(String::new(), |ended| {
-            before(&(minimum + lag).to_string(), ended.kind)
-        }),
+        least: least(graph, rule, timed, dialect),
         end_type: timed
             .ended
             .as_ref()
@@ -192,6 +176,27 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .iter()
             .map(|reference| dialect.qualified(home(graph, dialect), &reference.table))
             .collect(),
+    }
+}
+
+/// What the end of a row must lie before, whatever its stored time: the minimum, in the zone of the application.
+fn least(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> String {
+    let Some(ended) = &timed.ended else {
+        return String::new();
+    };
+    let seconds = rule.retention.minimum + rule.retention.safety_lag;
+    match (dialect, ended.kind) {
+        (Dialect::Postgres, Kind::Timestamptz) => {
+            format!("(p_as_of - make_interval(secs => {seconds}))")
+        }
+        (Dialect::Postgres, _) => format!(
+            "(p_as_of - make_interval(secs => {seconds})) AT TIME ZONE {}",
+            dialect.text(&graph.time_zone)
+        ),
+        (Dialect::Mysql | Dialect::Mariadb, kind) => {
+            let before = format!("p_as_of - INTERVAL {seconds} SECOND");
+            local(graph, kind, &before)
+        }
     }
 }
 

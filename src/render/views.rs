@@ -25,18 +25,8 @@ pub(super) struct SpecView {
     /// What the session of a file is told on MySQL and MariaDB, in the control database, and before there is one.
     pub(super) session: String,
     pub(super) session_outside: String,
-    /// The quoted roles.
-    pub(super) owner: String,
-    pub(super) operator: String,
-    pub(super) auditor: String,
-    pub(super) owner_literal: String,
-    pub(super) operator_literal: String,
-    pub(super) auditor_literal: String,
-    /// What makes operators auditors, and what takes all rights from the owner, as literals.
-    pub(super) grant_auditor: String,
-    /// What shows the owner the foreign keys of other databases, as a literal.
-    pub(super) grant_references: String,
-    pub(super) revoke_all: String,
+    #[serde(flatten)]
+    pub(super) accounts: AccountsView,
     /// What stands around a name that is a word of the server's language.
     pub(super) q: &'static str,
     pub(super) control_literal: String,
@@ -87,6 +77,23 @@ pub(super) struct SpecView {
     pub(super) guards: Vec<GuardView>,
     pub(super) auditor_routines: Vec<String>,
     pub(super) operator_routines: Vec<String>,
+}
+
+/// The roles of an installation.
+#[derive(Serialize)]
+pub(super) struct AccountsView {
+    /// The quoted roles.
+    pub(super) owner: String,
+    pub(super) operator: String,
+    pub(super) auditor: String,
+    pub(super) owner_literal: String,
+    pub(super) operator_literal: String,
+    pub(super) auditor_literal: String,
+    /// What makes operators auditors, and what takes all rights from the owner, as literals.
+    pub(super) grant_auditor: String,
+    /// What shows the owner the foreign keys of other databases, as a literal.
+    pub(super) grant_references: String,
+    pub(super) revoke_all: String,
 }
 
 /// A rule: its fields and those of the views in it stand beside each other in templates.

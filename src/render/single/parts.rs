@@ -1,0 +1,254 @@
+//! What a rule of single rows is said with, on each server.
+
+use super::views::KeyView;
+use crate::dialect::Dialect;
+use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
+use crate::render::names::{control_name, home, local};
+
+/// Where a text is written for both MySQL and MariaDB.
+const EITHER: Dialect = Dialect::Mysql;
+
+/// The columns of the key of a table.
+pub(super) fn key_views(table: &Table, dialect: Dialect) -> Vec<KeyView> {
+    let composite = table.key.len() > 1;
+    table
+        .key
+        .iter()
+        .enumerate()
+        .map(|(index, column)| KeyView {
+            name: format!("k{}", index + 1),
+            column: dialect.ident(&column.name),
+            kind: dialect.kind(column.kind),
+            of_text: match (dialect, composite) {
+                (Dialect::Postgres, true) => {
+                    format!("(p_key::jsonb ->> {index})::{}", dialect.kind(column.kind))
+                }
+                (Dialect::Postgres, false) => format!("p_key::{}", dialect.kind(column.kind)),
+                (Dialect::Mysql | Dialect::Mariadb, _) => part("p_key", index, composite),
+            },
+        })
+        .collect()
+}
+
+/// The type of the time that the documents show.
+pub(crate) fn oldest(rule: &Rule, single: &Single) -> Kind {
+    match single {
+        Single::Expiry { .. } => rule.end_time.kind,
+        _ => single.aged().map_or(Kind::Timestamptz, |time| time.kind),
+    }
+}
+
+/// Whether no two rows have the same values in these columns.
+pub(super) fn is_unique(table: &Table, along: &[&Column]) -> bool {
+    table.unique.iter().any(|unique| {
+        let mut columns = unique.iter();
+        unique.len() == along.len()
+            && columns.all(|one| along.iter().any(|known| known.name == one.name))
+    })
+}
+
+/// What makes row `t` go where that is not its own time.
+pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> String {
+    match single {
+        Single::Expiry { .. } => String::new(),
+        Single::Orphan { needs, .. } => {
+            let broken: Vec<String> = needs
+                .iter()
+                .map(|chain| broken(graph, chain, dialect))
+                .collect();
+            match &broken[..] {
+                [one] => one.clone(),
+                _ => format!("({})", broken.join(" OR ")),
+            }
+        }
+        Single::KeepLast {
+            group, order, keep, ..
+        } => {
+            let table = graph.table(rule.root);
+            let ident = |column: &Column| dialect.ident(&column.name);
+            let along: Vec<&Column> = group.iter().chain(order).collect();
+            let unique = is_unique(table, &along);
+            let tie = table
+                .key
+                .iter()
+                .filter(|column| !unique && along.iter().all(|known| known.name != column.name));
+            let ranks: Vec<String> = order.iter().chain(tie).map(ident).collect();
+            let of = |row: &str| -> String {
+                let columns: Vec<String> = ranks.iter().map(|it| format!("{row}.{it}")).collect();
+                match columns.len() {
+                    1 => columns[0].clone(),
+                    _ => format!("({})", columns.join(", ")),
+                }
+            };
+            let mut same: Vec<String> = group
+                .iter()
+                .map(|column| format!("n.{0} = t.{0}", ident(column)))
+                .collect();
+            if dialect == Dialect::Postgres {
+                same.push(format!("{} > {}", of("n"), of("t")));
+            }
+            same.extend(
+                order
+                    .iter()
+                    .map(|column| format!("n.{} IS NOT NULL", ident(column))),
+            );
+            same.extend(
+                rule.candidates
+                    .iter()
+                    .map(|condition| dialect.condition_of("n", condition)),
+            );
+            let from = dialect.qualified(home(graph, dialect), &table.name);
+            let same = same.join("\n      AND ");
+            // A row with NULL in the second of two columns that order is older by the first, and has no place all the same.
+            let placed: String = order
+                .iter()
+                .skip(1)
+                .map(|column| format!("t.{} IS NOT NULL AND ", ident(column)))
+                .collect();
+            if dialect != Dialect::Postgres {
+                return format!(
+                    "{placed}{} < {}",
+                    of("t"),
+                    last_that_stays(&from, &same, group, &ranks, keep - 1)
+                );
+            }
+            format!(
+                "{placed}EXISTS (\n    SELECT FROM {from} AS n\n    WHERE {same}\n    ORDER BY {}\n    OFFSET {} LIMIT 1\n)",
+                ranks
+                    .iter()
+                    .map(|it| format!("n.{it}"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                keep - 1
+            )
+        }
+    }
+}
+
+/// Row `t` names something, and what must exist from there on does not.
+fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
+    let mut parts = Vec::new();
+    let mut from = String::new();
+    let mut first = Vec::new();
+    for (index, need) in chain.iter().enumerate() {
+        let (upper, row) = match index {
+            0 => ("t".to_owned(), "p1".to_owned()),
+            _ => (format!("p{index}"), format!("p{}", index + 1)),
+        };
+        let table = dialect.qualified(home(graph, dialect), &need.table);
+        let mut same: Vec<String> = need
+            .pairs
+            .iter()
+            .map(|(column, named)| {
+                format!(
+                    "{row}.{} = {upper}.{}",
+                    dialect.ident(named),
+                    dialect.ident(column)
+                )
+            })
+            .collect();
+        let none = need.none.as_ref().map(|none| {
+            let column = dialect.ident(&need.pairs[0].0);
+            let value = match none {
+                Literal::Integer(number) => number.to_string(),
+                Literal::Text(text) => dialect.text(text),
+            };
+            format!("{upper}.{column} <> {value}")
+        });
+        if index == 0 {
+            parts.extend(
+                need.pairs
+                    .iter()
+                    .map(|(column, _)| format!("t.{} IS NOT NULL", dialect.ident(column))),
+            );
+            parts.extend(none);
+            from = format!("{table} AS {row}");
+            first = same;
+        } else {
+            same.extend(none);
+            from += &format!("\n        JOIN {table} AS {row} ON {}", same.join(" AND "));
+        }
+    }
+    let select = match dialect {
+        Dialect::Postgres => "SELECT",
+        Dialect::Mysql | Dialect::Mariadb => "SELECT 1",
+    };
+    parts.push(format!(
+        "NOT EXISTS (\n        {select} FROM {from}\n        WHERE {}\n    )",
+        first.join("\n          AND ")
+    ));
+    format!("(\n    {}\n)", parts.join("\n    AND "))
+}
+
+/// A column of a key in the text of a whole key.
+pub(super) fn part(text: &str, index: usize, composite: bool) -> String {
+    match composite {
+        true => format!("JSON_UNQUOTE(JSON_EXTRACT({text}, '$[{index}]'))"),
+        false => text.to_owned(),
+    }
+}
+
+/// The present instant as a column of this kind has it. A view knows no variable and no session: NOW() is in its zone, as a
+/// TIMESTAMP is when it is compared.
+pub(super) fn now(graph: &Graph, kind: Kind) -> String {
+    local(graph, kind, clock(kind))
+}
+
+fn clock(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Timestamptz => "NOW(6)",
+        _ => "UTC_TIMESTAMP(6)",
+    }
+}
+
+/// What the time of a row must lie before now, for a view; empty where rows go whatever their age.
+pub(super) fn cutoff_now(graph: &Graph, rule: &Rule, single: &Single) -> String {
+    let Some(time) = single.aged() else {
+        return String::new();
+    };
+    let default = rule.retention.default.unwrap_or_default();
+    let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
+    let before = |retention: &str| {
+        let instant = clock(time.kind);
+        let seconds = format!("GREATEST({retention}, {minimum}) + {lag}");
+        local(
+            graph,
+            time.kind,
+            &format!("{instant} - INTERVAL ({seconds}) SECOND"),
+        )
+    };
+    match single {
+        Single::Expiry { .. } => {
+            // A retention of nothing turns the fallback off.
+            let setting = format!(
+                "COALESCE((SELECT s.value FROM {}.setting AS s WHERE s.rule = {} AND s.name = 'fallback_retention'), {default})",
+                control_name(graph),
+                EITHER.text(&rule.name)
+            );
+            format!("IF({setting} > 0, {}, NULL)", before(&setting))
+        }
+        Single::Orphan { .. } | Single::KeepLast { .. } => before(&default.to_string()),
+    }
+}
+
+/// The last row of the group of `t` that stays, as the columns that rank it: read from the end of an index, so that a large
+/// group costs no more than a small one. The group stands in the order so that no other index is read through.
+fn last_that_stays(
+    from: &str,
+    same: &str,
+    group: &[Column],
+    ranks: &[String],
+    skipped: i64,
+) -> String {
+    let ranked: Vec<String> = ranks.iter().map(|it| format!("n.{it}")).collect();
+    let order: Vec<String> = group
+        .iter()
+        .map(|column| format!("n.{} DESC", EITHER.ident(&column.name)))
+        .chain(ranked.iter().map(|it| format!("{it} DESC")))
+        .collect();
+    format!(
+        "(\n    SELECT {}\n    FROM {from} AS n\n    WHERE {same}\n    ORDER BY {}\n    LIMIT 1 OFFSET {skipped}\n)",
+        ranked.join(", "),
+        order.join(", ")
+    )
+}

@@ -1,0 +1,234 @@
+//! The ways through the table of a rule of single rows.
+
+use super::parts::{cutoff_now, goes, is_unique, now};
+use super::views::{PassView, PlaceView};
+use crate::dialect::Dialect;
+use crate::graph::{Column, Graph, Kind, Rule, Single};
+use crate::render::names::{control_name, escaped, least_key};
+
+/// The ways through the table: two where rows without an expiry have a fallback.
+pub(super) fn passes(
+    graph: &Graph,
+    rule: &Rule,
+    single: &Single,
+    conditions: &[String],
+    dialect: Dialect,
+) -> Vec<PassView> {
+    // Where there are no variables: in a function of the instant, and in a view.
+    let cutoff = match dialect {
+        Dialect::Postgres => format!(
+            "{}.{}_cutoff(p_as_of, NULL)",
+            control_name(graph),
+            rule.name
+        ),
+        Dialect::Mysql | Dialect::Mariadb => cutoff_now(graph, rule, single),
+    };
+    let mut ways = match single {
+        Single::Expiry { fallback } => {
+            let fallback = fallback.as_ref();
+            let fallback = fallback.map(|time| fallen_back(rule, time, &cutoff, dialect));
+            let expired = expired(graph, rule, dialect);
+            [Some(expired), fallback].into_iter().flatten().collect()
+        }
+        Single::Orphan { .. } | Single::KeepLast { .. } => {
+            vec![each_row(graph, rule, single, &cutoff, dialect)]
+        }
+    };
+    for way in &mut ways {
+        way.predicates.extend_from_slice(conditions);
+        if matches!(single, Single::Expiry { .. }) {
+            way.backlog.extend_from_slice(conditions);
+        }
+    }
+    let key = &graph.table(rule.root).key;
+    (1..)
+        .zip(ways)
+        .map(|(number, way)| pass(number, way, key, dialect))
+        .collect()
+}
+
+/// Rows that have expired.
+fn expired<'a>(graph: &Graph, rule: &'a Rule, dialect: Dialect) -> Way<'a> {
+    let time = format!("t.{}", dialect.ident(&rule.end_time.name));
+    let now = match (dialect, rule.end_time.kind) {
+        (Dialect::Postgres, Kind::Timestamptz) => "p_as_of".to_owned(),
+        (Dialect::Postgres, _) => {
+            format!("(p_as_of AT TIME ZONE {})", dialect.text(&graph.time_zone))
+        }
+        (Dialect::Mysql | Dialect::Mariadb, kind) => now(graph, kind),
+    };
+    let due = vec![format!("{time} < v_now")];
+    let name = escaped(dialect, &rule.end_time.name);
+    Way {
+        name: "expired",
+        why: format!("rows whose {name} has passed."),
+        along: vec![&rule.end_time],
+        unique: false,
+        predicates: due.clone(),
+        due,
+        backlog: vec![format!("{time} < {now}")],
+        due_time: time,
+    }
+}
+
+/// Rows that say no expiry.
+fn fallen_back<'a>(rule: &Rule, fallback: &'a Column, cutoff: &str, dialect: Dialect) -> Way<'a> {
+    let none = format!("t.{} IS NULL", dialect.ident(&rule.end_time.name));
+    let time = format!("t.{}", dialect.ident(&fallback.name));
+    let due = vec![none.clone(), format!("{time} < v_cutoff")];
+    let name = escaped(dialect, &fallback.name);
+    Way {
+        name: "fallback",
+        why: format!("rows without one, a retention after their {name}."),
+        along: vec![fallback],
+        unique: false,
+        predicates: due.clone(),
+        due,
+        backlog: vec![none, format!("{time} < {cutoff}")],
+        due_time: time,
+    }
+}
+
+/// All rows, by their key, or group by group.
+fn each_row<'a>(
+    graph: &Graph,
+    rule: &Rule,
+    single: &'a Single,
+    cutoff: &str,
+    dialect: Dialect,
+) -> Way<'a> {
+    let column = |column: &Column| format!("t.{}", dialect.ident(&column.name));
+    let (name, why, along): (_, _, Vec<&Column>) = match single {
+        Single::KeepLast { group, order, .. } => (
+            "surplus",
+            "group by group, the newest row last.",
+            group.iter().chain(order).collect(),
+        ),
+        _ => ("orphan", "every row, by its key.", Vec::new()),
+    };
+    let aged = single.aged();
+    let mut backlog = vec![goes(graph, rule, single, dialect)];
+    backlog.extend(aged.map(|time| format!("{} < {cutoff}", column(time))));
+    let nothing = match dialect {
+        Dialect::Postgres => "NULL::timestamptz",
+        Dialect::Mysql | Dialect::Mariadb => "NULL",
+    };
+    Way {
+        name,
+        why: why.to_owned(),
+        predicates: along
+            .iter()
+            .map(|one| format!("{} IS NOT NULL", column(one)))
+            .collect(),
+        unique: is_unique(graph.table(rule.root), &along),
+        along,
+        due: Vec::new(),
+        backlog,
+        due_time: aged.map_or(nothing.to_owned(), column),
+    }
+}
+
+/// What tells one pass from another.
+struct Way<'a> {
+    name: &'static str,
+    why: String,
+    along: Vec<&'a Column>,
+    /// Whether no two rows are at the same place, so that the key need not tell them apart: where an index of the application
+    /// is unique, some servers do not see that it has the key behind it.
+    unique: bool,
+    predicates: Vec<String>,
+    due: Vec<String>,
+    backlog: Vec<String>,
+    due_time: String,
+}
+
+fn pass(number: usize, way: Way<'_>, key: &[Column], dialect: Dialect) -> PassView {
+    let mut along = way.along;
+    let rest: Vec<&Column> = key
+        .iter()
+        .filter(|column| along.iter().all(|known| known.name != column.name))
+        .collect();
+    let mut read = along.clone();
+    read.extend(&rest);
+    if !way.unique {
+        along.extend(rest);
+    }
+    // Of the columns that the key shares with the others, each is read once: `n` has them by these names.
+    let name = |column: &Column| {
+        let of_key = key.iter().position(|known| known.name == column.name);
+        match of_key {
+            Some(index) => format!("k{}", index + 1),
+            None => {
+                // What two passes go along stands in one work table, on some servers.
+                let index = along.iter().position(|known| known.name == column.name);
+                format!("c{}", index.unwrap_or_default() + number)
+            }
+        }
+    };
+    let places: Vec<PlaceView> = along
+        .iter()
+        .enumerate()
+        .map(|(index, column)| PlaceView {
+            name: name(column),
+            column: dialect.ident(&column.name),
+            variable: format!("v_{number}_{}", index + 1),
+            kind: dialect.kind(column.kind),
+            first: least_key(dialect, column.kind),
+        })
+        .collect();
+    let columns: Vec<String> = along
+        .iter()
+        .map(|column| format!("t.{}", dialect.ident(&column.name)))
+        .collect();
+    let compare = |sign: &str| {
+        let variables: Vec<&str> = places.iter().map(|place| place.variable.as_str()).collect();
+        match (&columns[..], &variables[..]) {
+            ([column], [variable]) => format!("{column} {sign} {variable}"),
+            _ => format!("({}) {sign} ({})", columns.join(", "), variables.join(", ")),
+        }
+    };
+    PassView {
+        by_key: key.len() == 1 && along.len() == 1 && along[0].name == key[0].name,
+        number,
+        name: way.name,
+        why: way.why,
+        columns: read
+            .iter()
+            .map(|column| format!("t.{} AS {}", dialect.ident(&column.name), name(column)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        values: read
+            .iter()
+            .map(|column| format!("t.{}", dialect.ident(&column.name)))
+            .collect::<Vec<_>>()
+            .join(", "),
+        names: read
+            .iter()
+            .map(|column| name(column))
+            .collect::<Vec<_>>()
+            .join(", "),
+        order: columns.join(", "),
+        reached: compare(">="),
+        passed: compare("<>"),
+        beyond: beyond(&columns, &places),
+        along: places,
+        predicates: way.predicates,
+        due: way.due,
+        backlog: way.backlog,
+        due_time: way.due_time,
+    }
+}
+
+/// Behind the place in row `c` of a work table: as alternatives that each compare a part of an index with a constant. A
+/// comparison of rows is not read along an index there.
+fn beyond(columns: &[String], places: &[PlaceView]) -> String {
+    let mut found = String::new();
+    for (column, place) in columns.iter().zip(places).rev() {
+        let place = format!("c.{}", place.name);
+        found = match found.as_str() {
+            "" => format!("{column} > {place}"),
+            rest => format!("({column} > {place} OR ({column} = {place} AND {rest}))"),
+        };
+    }
+    found
+}

@@ -1,0 +1,137 @@
+//! What the templates are shown of a rule of single rows.
+
+use serde::Serialize;
+
+use crate::render::above::AboveView;
+
+/// What the template of a rule of single rows has beside what it shares with others. Conditions are about row `t` of the table.
+#[derive(Serialize)]
+pub(crate) struct SingleView {
+    pub(crate) expiry: bool,
+    pub(crate) orphan: bool,
+    pub(crate) keep_last: bool,
+    /// Whether rows of other tables go with those of the table.
+    pub(crate) family: bool,
+    /// Whether there is a time from which a retention counts.
+    pub(crate) aged: bool,
+    /// That time.
+    pub(crate) time: String,
+    pub(crate) time_name: String,
+    pub(crate) time_type: &'static str,
+    /// The instant of a run as the application writes it.
+    pub(crate) now: String,
+    /// Why rows go.
+    pub(crate) why: String,
+    /// The columns of the key.
+    pub(crate) keys: Vec<KeyView>,
+    /// The key of row `t` as a text, and what a row is ordered by it.
+    pub(crate) key_text: String,
+    pub(crate) key_order: String,
+    /// The ways to rows above it whose holds keep it.
+    pub(crate) above: Vec<AboveView>,
+    /// Whether row `t` has the key of row `k`.
+    pub(crate) matches: String,
+    /// The key as one value on PostgreSQL, where a list of keys is passed on: its type, that of row `t`, and whether `t` has
+    /// the key `k.key`.
+    pub(crate) key_type: &'static str,
+    pub(crate) key_of_t: String,
+    pub(crate) same_key: String,
+    /// What turns an instant into the clock of the application, where the time of the retention is of that.
+    pub(crate) in_zone: String,
+    /// Lists of the key's columns: their names, of rows `k`, `l` and `b`, and arrays of them by where they come from.
+    pub(crate) names: String,
+    /// What a row must be to be of the rule.
+    pub(crate) conditions: Vec<String>,
+    /// What makes it go: what it names is gone, or enough rows are newer.
+    pub(crate) goes: String,
+    /// Whether it has no place among its group.
+    pub(crate) unranked: String,
+    /// The time of a row that goes in pass `p_pass`, its type, and the age of the oldest one.
+    pub(crate) due: String,
+    pub(crate) oldest_type: &'static str,
+    pub(crate) due_cast: String,
+    pub(crate) passes: Vec<PassView>,
+    /// The tables that are looked into, for the grants.
+    pub(crate) references: Vec<String>,
+    /// What takes the place of arrays and functions on MySQL and MariaDB.
+    #[serde(flatten)]
+    pub(crate) mysql: Option<MysqlView>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct KeyView {
+    /// The name of its variables.
+    pub(crate) name: String,
+    pub(crate) column: String,
+    pub(crate) kind: &'static str,
+    /// Its value in a text `p_key`.
+    #[serde(skip)]
+    pub(crate) of_text: String,
+}
+
+/// One way through the table.
+#[derive(Serialize)]
+pub(crate) struct PassView {
+    pub(crate) number: usize,
+    pub(crate) name: &'static str,
+    pub(crate) why: String,
+    pub(crate) along: Vec<PlaceView>,
+    /// Whether the key, of one column, is all of it.
+    pub(crate) by_key: bool,
+    /// What is read, with its names or apart from them, and in which order, of the table and of row `n`.
+    pub(crate) columns: String,
+    pub(crate) values: String,
+    pub(crate) names: String,
+    pub(crate) order: String,
+    /// Behind the place where the pass is, or at it; and not at it.
+    pub(crate) reached: String,
+    pub(crate) passed: String,
+    /// What is read at all, what makes a row due, and the same where there are no variables.
+    pub(crate) predicates: Vec<String>,
+    pub(crate) due: Vec<String>,
+    pub(crate) backlog: Vec<String>,
+    pub(crate) due_time: String,
+    /// Behind the place `c` of the cursor, where that is a row of a work table.
+    pub(crate) beyond: String,
+}
+
+/// A column along which a pass goes.
+#[derive(Serialize)]
+pub(crate) struct PlaceView {
+    pub(crate) name: String,
+    pub(crate) column: String,
+    pub(crate) variable: String,
+    pub(crate) kind: &'static str,
+    /// Before all values, as a literal.
+    pub(crate) first: String,
+}
+
+impl SingleView {
+    /// Why rows go, by pass.
+    pub(crate) fn passes(&self) -> Vec<&'static str> {
+        self.passes.iter().map(|pass| pass.name).collect()
+    }
+}
+
+/// What the template has on these servers besides. Row `t` is of the table, `r` the row of a work table with its key.
+#[derive(Serialize)]
+pub(crate) struct MysqlView {
+    /// The columns of the key and those along which a run goes: those that a work table takes over from the table as they
+    /// are, the times, which it has as such and may leave out, the values of all, their names there, and those of row `r`.
+    pub(crate) read: String,
+    pub(crate) read_times: Vec<String>,
+    pub(crate) read_values: String,
+    pub(crate) read_names: String,
+    pub(crate) read_of_r: String,
+    /// The same of the key alone.
+    pub(crate) read_key: String,
+    /// Whether row `t` has the key of row `r`, and row `h` of the holds that of row `r`.
+    pub(crate) matches_r: String,
+    pub(crate) holds_r: String,
+    /// The columns of the key in the text of a hold `h`.
+    pub(crate) values_of_hold: String,
+    /// The present instant as the time that the documents show has it.
+    pub(crate) oldest_now: String,
+    /// What the time of a retention must lie before, where `p_cutoff` is that instant.
+    pub(crate) cutoff: String,
+}

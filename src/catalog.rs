@@ -51,7 +51,7 @@ pub struct CatalogTable {
     pub update_rules: Vec<String>,
     /// Tables that inherit from this one without being partitions (PostgreSQL).
     pub children: Vec<String>,
-    /// Triggers that users made.
+    /// Triggers that users made, on the table or on a part of it.
     pub triggers: Vec<Trigger>,
     /// Whether the table is partitioned.
     pub partitioned: bool,
@@ -59,12 +59,14 @@ pub struct CatalogTable {
     pub partition_of: Option<String>,
     /// The storage engine (MySQL, MariaDB).
     pub engine: Option<String>,
+    /// Whether the server keeps what its rows were (MariaDB).
+    pub versioned: bool,
     /// Whether row level security applies.
     pub row_security: bool,
     /// The planner's estimate; 0 when the table was never analysed.
     pub estimated_rows: i64,
-    /// Bytes of the rows in the table's own pages, as the statistics have it, like the following: without long values stored apart (PostgreSQL), with the primary key
-    /// (MySQL, MariaDB).
+    /// Bytes of the rows in the table's own pages, as the statistics have it, like the following: without long values stored
+    /// apart (PostgreSQL), with the primary key (MySQL, MariaDB).
     pub row_bytes: i64,
     /// Bytes of the whole table without its indexes.
     pub table_bytes: i64,
@@ -145,6 +147,10 @@ pub struct Trigger {
     pub enabled: bool,
     /// Whether it fires on DELETE.
     pub on_delete: bool,
+    /// Whether it fires on UPDATE.
+    pub on_update: bool,
+    /// The columns whose UPDATE it fires on; none: all (PostgreSQL).
+    pub columns: Vec<String>,
 }
 
 impl Catalog {

@@ -1,10 +1,10 @@
 //! What the server would do by itself when a row of a covered table goes: foreign keys, rules, tables that inherit, triggers.
 //! The same questions are asked again by `strangers()` in the database, before a run and in every batch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{Finding, error, notice, warning};
-use crate::catalog::{Catalog, CatalogTable, ForeignKey};
+use crate::catalog::{Catalog, CatalogTable, ForeignKey, Trigger};
 use crate::dialect::Dialect;
 use crate::graph::{ACTING, Graph, KnownKey, Table, TableId};
 use crate::{plan, render};
@@ -26,7 +26,6 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
                 }
             }
             rules(table, &live.rules, "DELETE", found);
-            triggers(catalog, table, live, found);
         }
         if !sets.is_empty() {
             for key in keys_on(catalog, live) {
@@ -34,7 +33,11 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             }
             rules(table, &live.update_rules, "UPDATE", found);
         }
+        if goes && live.versioned {
+            versioned(table, found);
+        }
         if goes || !sets.is_empty() {
+            triggers(graph, catalog, table, live, goes, &sets, found);
             for child in &live.children {
                 let message = format!(
                     "inherits from `{}`: its rows would be taken for rows of that",
@@ -205,34 +208,58 @@ fn key_finding(
     }))
 }
 
-/// The application's triggers: code that nobody can account for but by its name.
-fn triggers(catalog: &Catalog, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
-    let partitions = catalog.tables.values().filter(|other| {
-        live.partitioned && other.partition_of.as_deref() == Some(table.name.as_str())
-    });
-    let all = live
-        .triggers
-        .iter()
-        .chain(partitions.flat_map(|it| &it.triggers));
-    let fire: BTreeSet<&str> = all
-        .filter(|trigger| trigger.enabled && trigger.on_delete)
-        .map(|trigger| trigger.name.as_str())
-        .collect();
+/// A row that goes is still there, as history, with all that was in it.
+fn versioned(table: &Table, found: &mut Vec<Finding>) {
+    let name = &table.name;
+    let message = "is WITH SYSTEM VERSIONING: the server keeps deleted rows as history, and no space is freed";
+    found.push(warning("system-versioning", name, message.to_owned()).help(format!(
+        "delete it yourself by DELETE HISTORY FROM `{name}` BEFORE SYSTEM_TIME …, or ALTER TABLE `{name}` DROP SYSTEM VERSIONING"
+    )));
+}
+
+/// The application's triggers: code that nobody can account for but by its name. The spec's own are looked at by verify.
+fn triggers(
+    graph: &Graph,
+    catalog: &Catalog,
+    table: &Table,
+    live: &CatalogTable,
+    goes: bool,
+    sets: &[&str],
+    found: &mut Vec<Finding>,
+) {
+    let own = render::guard_triggers(graph, catalog.dialect);
+    let set = |trigger: &Trigger| {
+        let named = |column: &&&str| {
+            trigger.columns.is_empty() || trigger.columns.iter().any(|it| it == **column)
+        };
+        let set = sets.iter().find(named).filter(|_| trigger.on_update);
+        set.filter(|_| !own.contains(&trigger.name))
+    };
+    let mut fire: BTreeMap<&str, String> = BTreeMap::new();
+    for trigger in live.triggers.iter().filter(|it| it.enabled) {
+        if goes && trigger.on_delete {
+            fire.insert(&trigger.name, "for each deleted row".to_owned());
+        } else if let Some(set) = set(trigger) {
+            let when = format!("when windrow sets `{set}`");
+            fire.entry(&trigger.name).or_insert(when);
+        }
+    }
     let accepted = |name: &str| table.triggers.iter().any(|accepted| accepted == name);
-    for name in fire.iter().filter(|name| !accepted(name)) {
-        let message = format!(
-            "the trigger `{name}` fires for each deleted row; what it does is not in the spec"
-        );
+    for (name, when) in fire.iter().filter(|(name, _)| !accepted(name)) {
+        let message = format!("the trigger `{name}` fires {when}; what it does is not in the spec");
         found.push(warning("trigger", &table.name, message).help(format!(
-            "read it; if it is cheap, lets the rows go and touches no row that should stay, accept it: `triggers = [\"{name}\"]`"
+            "read it; if it is cheap, refuses nothing and touches no row that should stay, accept it: `triggers = [\"{name}\"]`"
         )));
     }
-    for name in table
-        .triggers
-        .iter()
-        .filter(|name| !fire.contains(name.as_str()))
-    {
-        let message = format!("the spec accepts the trigger `{name}` on DELETE, and there is none");
+    let fires = |name: &&String| fire.contains_key(name.as_str());
+    for name in table.triggers.iter().filter(|name| !fires(name)) {
+        let events = match (goes, sets.is_empty()) {
+            (true, true) => "DELETE",
+            (true, false) => "DELETE or on UPDATE of what is set",
+            (false, _) => "UPDATE of what is set",
+        };
+        let message =
+            format!("the spec accepts the trigger `{name}` on {events}, and there is none");
         found.push(warning("trigger", &table.name, message).help("take it out of `triggers`"));
     }
 }

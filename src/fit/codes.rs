@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 31] = [
+pub const CODES: [(&str, &str); 32] = [
     (
         "foreign-claim",
         "A role, a schema or an object that has one of windrow's names, or stands in its schema, belongs to somebody else, or somebody else may act as the owner role. Who owns a thing decides what happens when it is used: an installation, which often has all rights, would run what he prepared, and he could have the rights that it grants. Mend what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
@@ -64,7 +64,7 @@ pub const CODES: [(&str, &str); 31] = [
     ),
     (
         "trigger",
-        "A covered table has an enabled trigger that fires on DELETE. It is code that windrow cannot account for: read it, and accept it by name (`triggers = [\"…\"]`). It will fire for each row that a run deletes: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families stay, as FAILED.",
+        "A covered table has an enabled trigger that fires on DELETE, or on UPDATE of a column that is set (`set null`, `stamp`), or a part of the table has one. It is code that windrow cannot account for: read it, and accept it by name (`triggers = [\"…\"]`). It will fire for each row that windrow deletes or sets: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families stay, as FAILED.",
     ),
     (
         "row-security",
@@ -89,6 +89,10 @@ pub const CODES: [(&str, &str); 31] = [
     (
         "engine",
         "A covered table has another storage engine than InnoDB (MySQL, MariaDB). Without transactions and row locks, a run that is stopped would leave half a family behind, and would lock out the application while it runs.",
+    ),
+    (
+        "system-versioning",
+        "A table whose rows go is WITH SYSTEM VERSIONING (MariaDB): the server keeps each deleted row as history, with all that was in it. A run frees no space, and what must be deleted by law is still there. `DELETE HISTORY FROM … BEFORE SYSTEM_TIME …` deletes the history, which needs a right of its own that windrow does not ask for; `ALTER TABLE … DROP SYSTEM VERSIONING` ends it.",
     ),
     (
         "collation-differs",

@@ -82,6 +82,24 @@ pub(super) fn documents(graph: &Graph, dialect: Dialect) -> Vec<GuardDocument> {
         .collect()
 }
 
+/// The names of the triggers that a spec has on UPDATE of the application's tables.
+pub fn guard_triggers(graph: &Graph, dialect: Dialect) -> Vec<String> {
+    let guards = plan::guards(graph).into_iter();
+    guards
+        .map(|guard| match dialect {
+            Dialect::Postgres => trigger_name(graph, dialect, "orphan_guard"),
+            Dialect::Mysql | Dialect::Mariadb => {
+                let table = &graph.table(guard.table).name;
+                trigger_name(graph, dialect, &format!("{table}_update"))
+            }
+        })
+        .collect()
+}
+
+fn trigger_name(graph: &Graph, dialect: Dialect, suffix: &str) -> String {
+    within_limit(dialect, format!("{}_{suffix}", control_name(graph)))
+}
+
 /// A trigger as verify() looks for it.
 #[derive(Serialize)]
 pub(super) struct TriggerView {
@@ -95,8 +113,7 @@ pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<GuardView> {
     guards
         .map(|guard| {
             let name = &graph.table(guard.table).name;
-            let control = control_name(graph);
-            let trigger = |suffix: &str| within_limit(dialect, format!("{control}_{suffix}"));
+            let trigger = |suffix: &str| trigger_name(graph, dialect, suffix);
             let of = |event: &str| {
                 let trigger = trigger(&format!("{name}_{event}"));
                 dialect.qualified(home(graph, dialect), &trigger)

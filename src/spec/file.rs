@@ -133,8 +133,9 @@ pub struct Table {
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub indexed: Vec<Text>,
-    /// Triggers of the application that fire on DELETE and are accepted, by name. They are code that windrow cannot account
-    /// for: whoever lists one has read what it does to each row that goes. Any other is a warning of `check --database`.
+    /// Triggers of the application that are accepted, by name: those that fire on DELETE, or on UPDATE of a column that is set.
+    /// They are code that windrow cannot account for: whoever lists one has read what it does to each row. Any other is a
+    /// warning of `check --database`.
     #[serde(default)]
     #[schemars(with = "Vec<String>", example = ["audit_deletions"])]
     pub triggers: Vec<Text>,

@@ -20,6 +20,7 @@ tests! {
         a_key_on_what_is_not_set_passes,
         what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set,
         columns_that_stand_elsewhere_are_told,
+        triggers_on_what_is_set_are_told,
         what_acts_is_told_before_a_stamp,
         what_comes_to_act_ends_a_stamp,
         what_compares_otherwise_is_told,
@@ -30,6 +31,10 @@ tests! {
         keys_of_the_whole_act_on_a_partition,
         a_partition_that_comes_during_a_batch_rolls_it_back,
         collations_that_take_different_keys_for_equal_are_told,
+        triggers_of_parts_of_parts_are_told,
+    ],
+    on_mariadb: [
+        a_table_that_keeps_what_its_rows_were_is_told,
     ],
 }
 
@@ -266,6 +271,12 @@ fn contents(installation: &mut Installation, dialect: Dialect) -> Vec<String> {
 }
 
 fn findings(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<Finding> {
+    let mut found = all_findings(installation, dialect, spec);
+    found.retain(|it| CODES.contains(&it.code));
+    found
+}
+
+fn all_findings(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<Finding> {
     let graph = graph_of(spec).named_for(dialect);
     let mut session = installation.connect();
     let schema = match dialect {
@@ -276,9 +287,20 @@ fn findings(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<Fi
         }
     };
     let catalog = session.catalog(&schema).expect("a catalog");
-    let mut found = fit::compare(&graph, &catalog);
-    found.retain(|it| CODES.contains(&it.code));
+    fit::compare(&graph, &catalog)
+}
+
+/// The triggers that `check` warns of, each with its table.
+fn warned(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<String> {
+    let found = all_findings(installation, dialect, spec);
+    let found = found.iter().filter(|it| it.code == "trigger");
     found
+        .map(|it| {
+            assert_eq!(it.severity, Severity::Warning);
+            let name = it.message.split('`').nth(1).unwrap_or_default();
+            format!("{} {name}", it.object)
+        })
+        .collect()
 }
 
 fn errors(found: &[Finding]) -> Vec<&str> {
@@ -649,6 +671,92 @@ fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
     installation.arm();
     let run = installation.run(json!({})).expect("a run");
     assert_eq!(run["status"], "done", "{run}");
+}
+
+/// Code of the application that runs as windrow sets a column: told, unless the spec accepts it by name.
+fn triggers_on_what_is_set_are_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    installation.execute(match dialect {
+        Dialect::Postgres => "CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+             CREATE TRIGGER of_memos AFTER UPDATE OF run_id ON memos FOR EACH ROW EXECUTE FUNCTION idle();
+             CREATE TRIGGER of_ids AFTER UPDATE OF id OR DELETE ON memos FOR EACH ROW EXECUTE FUNCTION idle();
+             CREATE TRIGGER off AFTER UPDATE ON memos FOR EACH ROW EXECUTE FUNCTION idle();
+             ALTER TABLE memos DISABLE TRIGGER off;
+             CREATE TRIGGER of_arts AFTER UPDATE ON arts FOR EACH ROW EXECUTE FUNCTION idle();
+             CREATE TRIGGER of_uses AFTER DELETE ON uses FOR EACH ROW EXECUTE FUNCTION idle()",
+        Dialect::Mysql | Dialect::Mariadb => "CREATE TRIGGER of_memos AFTER UPDATE ON memos FOR EACH ROW SET @idle = 1;
+             CREATE TRIGGER of_ids AFTER DELETE ON memos FOR EACH ROW SET @idle = 1;
+             CREATE TRIGGER of_arts AFTER UPDATE ON arts FOR EACH ROW SET @idle = 1;
+             CREATE TRIGGER of_uses AFTER DELETE ON uses FOR EACH ROW SET @idle = 1",
+    });
+    let mut told = warned(&installation, dialect, SPEC);
+    told.sort();
+    assert_eq!(told, ["memos of_memos", "uses of_uses"]);
+    let memos = "memos = { parents = [\"run_id -> runs.id set null\"]";
+    let accepts = |names: &str| SPEC.replace(memos, &format!("{memos}, triggers = [{names}]"));
+    let told = warned(&installation, dialect, &accepts("\"of_memos\""));
+    assert_eq!(told, ["uses of_uses"]);
+    // What is accepted and never fires is told, too.
+    let mut told = warned(&installation, dialect, &accepts("\"of_memos\", \"of_ids\""));
+    told.sort();
+    assert_eq!(told, ["memos of_ids", "uses of_uses"]);
+    // A stamp sets columns of tables whose rows go.
+    let mut stamped = stamped(dialect);
+    stamped.execute(match dialect {
+        Dialect::Postgres => {
+            "CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+             CREATE TRIGGER of_events AFTER UPDATE ON events FOR EACH ROW EXECUTE FUNCTION idle()"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "CREATE TRIGGER of_events AFTER UPDATE ON events FOR EACH ROW SET @idle = 1"
+        }
+    });
+    assert_eq!(warned(&stamped, dialect, TASKS), ["events of_events"]);
+}
+
+/// A row of a part of a part goes with its trigger, wherever the part stands; a trigger for a whole statement that names the
+/// part does not fire.
+fn triggers_of_parts_of_parts_are_told() {
+    let schema = "
+        CREATE TABLE events (id integer, state varchar(20), ended timestamp) PARTITION BY RANGE (id);
+        CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM (0) TO (100) PARTITION BY RANGE (id);
+        CREATE TABLE events_11 PARTITION OF events_1 FOR VALUES FROM (0) TO (50);
+        CREATE SCHEMA aside;
+        CREATE TABLE aside.events_12 PARTITION OF events_1 FOR VALUES FROM (50) TO (100);
+        CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+        CREATE TRIGGER below AFTER DELETE ON events_11 FOR EACH ROW EXECUTE FUNCTION idle();
+        CREATE TRIGGER beside AFTER DELETE ON aside.events_12 FOR EACH ROW EXECUTE FUNCTION idle();
+        CREATE TRIGGER never AFTER DELETE ON events_11 FOR EACH STATEMENT EXECUTE FUNCTION idle()";
+    let installation = Installation::of(Dialect::Postgres, schema, &graph_of(EVENTS));
+    let told = warned(&installation, Dialect::Postgres, EVENTS);
+    assert_eq!(told, ["events below", "events beside"]);
+}
+
+/// Deleted rows of such a table are history, and no space is freed.
+fn a_table_that_keeps_what_its_rows_were_is_told() {
+    let dialect = Dialect::Mariadb;
+    let mut installation = made(dialect);
+    let told = |installation: &Installation| {
+        let mut found = all_findings(installation, dialect, SPEC);
+        found.retain(|it| it.code == "system-versioning");
+        found
+    };
+    assert!(told(&installation).is_empty());
+    installation.execute("ALTER TABLE uses ADD SYSTEM VERSIONING");
+    let found = told(&installation);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        (found[0].severity, found[0].object.as_str()),
+        (Severity::Warning, "uses")
+    );
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM uses"), 2);
+    assert_eq!(
+        installation.number("SELECT COUNT(*) FROM uses FOR SYSTEM_TIME ALL"),
+        4
+    );
 }
 
 /// Rows with a removal time, which a stamp sets.

@@ -40,6 +40,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             row_bytes: number(&row, 4),
             table_bytes: number(&row, 4),
             index_bytes: number(&row, 5),
+            versioned: truth(&row, 6),
             ..CatalogTable::default()
         };
         tables.insert(text(&row, 0), table);
@@ -83,6 +84,8 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 name: text(&row, 1),
                 enabled: true,
                 on_delete: text(&row, 2) == "DELETE",
+                on_update: text(&row, 2) == "UPDATE",
+                columns: Vec::new(),
             });
         }
     }
@@ -159,7 +162,7 @@ const SETTINGS: &str = "
 
 const TABLES: &str = "
     SELECT TABLE_NAME, ENGINE, COALESCE(CREATE_OPTIONS LIKE '%partitioned%', 0), COALESCE(TABLE_ROWS, 0),
-           COALESCE(DATA_LENGTH, 0), COALESCE(INDEX_LENGTH, 0)
+           COALESCE(DATA_LENGTH, 0), COALESCE(INDEX_LENGTH, 0), TABLE_TYPE = 'SYSTEM VERSIONED'
     FROM information_schema.TABLES
     WHERE TABLE_SCHEMA = ? AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')
     ORDER BY TABLE_NAME";

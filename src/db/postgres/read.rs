@@ -74,6 +74,8 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 name: text(&row, 1),
                 enabled: truth(&row, 2),
                 on_delete: truth(&row, 3),
+                on_update: truth(&row, 4),
+                columns: list(&row, 5),
             });
         }
     }
@@ -193,10 +195,14 @@ const FOREIGN_KEYS: &str = "
       AND to_jsonb(k) -> 'conenforced' IS DISTINCT FROM 'false'
     ORDER BY 2, 1";
 
+// One of a part, at any depth and in any schema, fires for rows of the whole table.
 const TRIGGERS: &str = "
-    SELECT c.relname, t.tgname, t.tgenabled IN ('O', 'A'), (t.tgtype & 8) <> 0
+    SELECT c.relname, t.tgname, t.tgenabled IN ('O', 'A'), (t.tgtype & 8) <> 0, (t.tgtype & 16) <> 0,
+           (SELECT json_agg(a.attname ORDER BY a.attname) FROM pg_attribute a
+             WHERE a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr::int2[]))::text
     FROM pg_trigger t
-    JOIN pg_class c ON c.oid = t.tgrelid
+    CROSS JOIN LATERAL (SELECT t.tgrelid AS oid UNION SELECT p.relid FROM pg_partition_ancestors(t.tgrelid) p WHERE t.tgtype & 1 = 1) w
+    JOIN pg_class c ON c.oid = w.oid
     JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = $1 AND NOT t.tgisinternal
     ORDER BY c.relname, t.tgname";

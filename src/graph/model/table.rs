@@ -18,7 +18,7 @@ pub struct Table {
     /// Columns that an index of the application leads with, those of one edge between commas; the statements need no
     /// further index on them.
     pub indexed: Vec<String>,
-    /// Triggers on DELETE that the spec accepts by name.
+    /// Triggers of the application that the spec accepts by name.
     pub triggers: Vec<String>,
     /// What a row of this table names, and what becomes of it when that goes.
     pub edges: Vec<Edge>,

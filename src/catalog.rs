@@ -43,7 +43,8 @@ pub struct CatalogTable {
     pub indexes: Vec<CatalogIndex>,
     /// Foreign keys of this table.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Foreign keys of other tables (and of itself) that point to this table. A partition counts as its table, on both ends.
+    /// Foreign keys of other tables (and of itself) that point to this table. A partition that refers counts as its table; one
+    /// that is pointed to has its own.
     pub referenced_by: Vec<ForeignKey>,
     /// Rules that act on DELETE (PostgreSQL).
     pub rules: Vec<String>,

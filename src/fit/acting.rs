@@ -20,7 +20,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         let goes = going.contains(&TableId(at));
         let sets = render::sets(graph, TableId(at), catalog.dialect);
         if goes {
-            for key in keys_on(catalog, live) {
+            for key in keys_on(catalog, &table.name) {
                 if let Some(finding) = key_finding(graph, catalog, &known, table, key) {
                     found.push(finding);
                 }
@@ -28,7 +28,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
             rules(table, &live.rules, "DELETE", found);
         }
         if !sets.is_empty() {
-            for key in keys_on(catalog, live) {
+            for key in keys_on(catalog, &table.name) {
                 found.extend(set_finding(catalog, table, &sets, key));
             }
             rules(table, &live.update_rules, "UPDATE", found);
@@ -68,13 +68,15 @@ fn going(graph: &Graph) -> BTreeSet<TableId> {
     steps.map(|step| step.table).collect()
 }
 
-/// The foreign keys that name a table, or the one of which it is a partition.
-fn keys_on<'a>(
-    catalog: &'a Catalog,
-    live: &'a CatalogTable,
-) -> impl Iterator<Item = &'a ForeignKey> {
-    let above = |live: &&'a CatalogTable| catalog.tables.get(live.partition_of.as_deref()?);
-    std::iter::successors(Some(live), above).flat_map(|live| &live.referenced_by)
+/// The foreign keys that name a table, one of its partitions, or one of which it is a partition.
+fn keys_on<'a>(catalog: &'a Catalog, name: &'a str) -> impl Iterator<Item = &'a ForeignKey> {
+    let above = |name: &&str| catalog.tables.get(*name)?.partition_of.as_deref();
+    let wholes = move |name: &'a str| std::iter::successors(Some(name), above);
+    let parts = catalog.tables.keys().map(String::as_str);
+    let parts = parts.filter(move |part| *part != name && wholes(part).any(|whole| whole == name));
+    let tables = wholes(name).chain(parts);
+    let tables = tables.filter_map(|table| catalog.tables.get(table));
+    tables.flat_map(|table| &table.referenced_by)
 }
 
 fn rules(table: &Table, rules: &[String], event: &str, found: &mut Vec<Finding>) {

@@ -116,7 +116,10 @@ fn foreign_keys(
         if let Some(table) = own(&key.table).and_then(|name| tables.get_mut(&name)) {
             table.foreign_keys.push(key.clone());
         }
-        if let Some(table) = own(&key.target).and_then(|name| tables.get_mut(&name)) {
+        // Where the partition that it names is of another schema, it counts as one to the whole table.
+        let named = own(&text(&row, 7)).filter(|name| tables.contains_key(name));
+        let named = named.or_else(|| own(&key.target));
+        if let Some(table) = named.and_then(|name| tables.get_mut(&name)) {
             table.referenced_by.push(key);
         }
     }
@@ -171,8 +174,8 @@ const INDEXES: &str = "
     WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
     ORDER BY c.relname, x.relname";
 
-// A partition counts as its table, on both ends. The columns of SET NULL (...) came with PostgreSQL 15, keys that are not
-// enforced with 18.
+// A partition counts as its table, on both ends; last comes the one that is named. The columns of SET NULL (...) came with
+// PostgreSQL 15, keys that are not enforced with 18.
 const FOREIGN_KEYS: &str = "
     SELECT k.conname, tn.nspname || '.' || t.relname,
            (SELECT json_agg(a.attname ORDER BY u.n) FROM unnest(k.conkey) WITH ORDINALITY AS u (attnum, n)
@@ -185,12 +188,15 @@ const FOREIGN_KEYS: &str = "
            || coalesce((SELECT ' (' || string_agg(a.attname, ', ' ORDER BY a.attname) || ')' FROM pg_attribute a
                          WHERE a.attrelid = k.conrelid AND to_jsonb(k) -> 'confdelsetcols' @> to_jsonb(a.attnum)), ''),
            CASE k.confupdtype WHEN 'r' THEN 'RESTRICT' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL'
-                              WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END
+                              WHEN 'd' THEN 'SET DEFAULT' ELSE 'NO ACTION' END,
+           pn.nspname || '.' || p.relname
     FROM pg_constraint k
     JOIN pg_class t ON t.oid = coalesce(pg_partition_root(k.conrelid), k.conrelid)
     JOIN pg_namespace tn ON tn.oid = t.relnamespace
     JOIN pg_class f ON f.oid = coalesce(pg_partition_root(k.confrelid), k.confrelid)
     JOIN pg_namespace fn ON fn.oid = f.relnamespace
+    JOIN pg_class p ON p.oid = k.confrelid
+    JOIN pg_namespace pn ON pn.oid = p.relnamespace
     WHERE k.contype = 'f' AND k.conparentid = 0 AND $1 IN (tn.nspname, fn.nspname)
       AND to_jsonb(k) -> 'conenforced' IS DISTINCT FROM 'false'
     ORDER BY 2, 1";

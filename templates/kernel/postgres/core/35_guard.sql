@@ -239,7 +239,14 @@ WITH keys AS (
     SELECT
         p.name, p.goes, p.sets, g.tgtype,
         f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype,
-        coalesce((SELECT u.conname FROM pg_constraint AS u WHERE u.oid = f.conparentid), f.conname) AS conname,
+        CASE WHEN f.conparentid = 0 THEN f.conname ELSE (
+            WITH RECURSIVE above AS (
+                SELECT u.conname, u.conparentid FROM pg_constraint AS u WHERE u.oid = f.conparentid
+                UNION ALL
+                SELECT u.conname, u.conparentid FROM above AS a JOIN pg_constraint AS u ON u.oid = a.conparentid
+            )
+            SELECT a.conname FROM above AS a WHERE a.conparentid = 0
+        ) END AS conname,
         to_jsonb(f) ->> 'confdelsetcols' AS partly
     FROM covered AS p
     JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0

@@ -22,7 +22,7 @@ use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
 use crate::{airflow, several, single, unarchive, workers};
-use defects::DEFECTS;
+use defects::all;
 
 tests! {
     alone: [
@@ -101,7 +101,7 @@ fn every_test_that_should_notice_a_defect_exists() {
         .filter_map(|line| line.strip_suffix(": test"))
         .collect();
     let mut names = BTreeSet::new();
-    for defect in DEFECTS {
+    for defect in all() {
         assert!(
             names.insert(defect.name),
             "two defects are named {}",
@@ -141,10 +141,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
                 )
             })
             .collect();
-        for defect in DEFECTS
-            .iter()
-            .filter(|defect| servers(defect).any(|server| server == *dialect))
-        {
+        for defect in all().filter(|defect| servers(defect).any(|server| server == *dialect)) {
             let mut applied = bundles
                 .iter()
                 .filter_map(|(graph, bundle)| defect.applied(bundle, graph, *dialect));
@@ -197,7 +194,7 @@ fn every_defect_is_noticed() {
     let calm = Mutex::new(BTreeSet::new());
     let (mut tried, mut noticed) = (0, 0);
     let only = std::env::var("WINDROW_TEST_ONLY").unwrap_or_default();
-    for defect in DEFECTS.iter().filter(|defect| defect.name.contains(&only)) {
+    for defect in all().filter(|defect| defect.name.contains(&only)) {
         println!("\n{}: {}", defect.name, defect.what);
         // On all servers at once: a test mostly waits for its own.
         let found: Vec<_> = thread::scope(|scope| {

@@ -81,7 +81,7 @@ const CLASSES: [Class; 38] = [
     class("key that only refuses", On::All, false),
     class("key to a table from which nothing goes", On::All, false),
     class("key on update of what is set", On::All, true),
-    class("key on update of another schema", On::Postgres, true),
+    class("key on update of another schema", On::All, true),
     class("key on update that only refuses", On::NotMariadb, false),
     class("key on update of what is not set", On::All, false),
     class("rule on delete", On::Postgres, true),
@@ -231,11 +231,7 @@ impl Free {
         let refusing = *REFUSING.choose(random)?;
         let any = *[effects, &REFUSING].concat().choose(random)?;
         let going = *["runs", "parts", "bits"].choose(random)?;
-        let far: &[&str] = match (self.dialect, class) {
-            // What other databases do on update, MySQL and MariaDB are not asked.
-            (Dialect::Mysql | Dialect::Mariadb, "key on update of what is set") => &[],
-            _ => &["aside.far"],
-        };
+        let far = &["aside.far"][..];
         let all = ["runs", "parts", "bits", "notes", "audit", "stuff"];
         let on = |free: &mut Self, tables: &[&str], parent, delete: &str, update: &str| {
             let (table, column) = free.column_of(tables)?;

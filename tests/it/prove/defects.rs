@@ -1,5 +1,7 @@
 //! The defects. Each is one that a hand may slip into a template: most are a word long.
 
+mod guard;
+
 use crate::support::defect::{Defect, Edit};
 
 const fn edit(from: &'static str, to: &'static str) -> Edit {
@@ -14,7 +16,12 @@ const STAMP: &str =
 const DRY: &str = "binlog::SERVER::what_is_rolled_back_is_not_in_the_binary_log";
 const SINGLE: &str = "single::SERVER::a_run_deletes_what_the_model_says";
 
-pub(crate) const DEFECTS: &[Defect] = &[
+/// All of them.
+pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
+    guard::DEFECTS.iter().chain(DEFECTS)
+}
+
+const DEFECTS: &[Defect] = &[
     Defect {
         name: "inclusive-cutoff",
         what: "an end time exactly at the cutoff counts as past",
@@ -52,92 +59,6 @@ pub(crate) const DEFECTS: &[Defect] = &[
         noticed_by: &[
             "camunda::oracle::by_family::SERVER::a_run_deletes_what_the_model_says_and_nothing_else",
         ],
-    },
-    Defect {
-        name: "catalog-unseen-in-a-run",
-        what: "a batch does not look whether the catalog is what the run began with",
-        postgres: &[edit("IF v_now = v_then THEN", "IF true THEN")],
-        mysql: &[edit(
-            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
-            "SET o_changed = false;",
-        )],
-        noticed_by: &[
-            "acting::SERVER::what_comes_to_act_ends_a_run",
-            "catalogs::SERVER::what_acts_is_named_and_what_does_not_is_no_matter",
-        ],
-    },
-    Defect {
-        name: "catalog-unseen-before-a-run",
-        what: "what acts and is not in the spec does not keep a run from starting",
-        postgres: &[edit(
-            "v_reason text := unaccounted();",
-            "v_reason text := NULL;",
-        )],
-        mysql: &[edit("CALL unaccounted(v_reason);", "SET v_reason = NULL;")],
-        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
-    },
-    Defect {
-        name: "key-by-name-only",
-        what: "an edge between two tables accounts for every foreign key between them",
-        postgres: &[edit("AND o.columns = k.columns", "AND true")],
-        mysql: &[edit(
-            "AND c.pairs COLLATE utf8mb4_bin = k.pairs",
-            "AND true",
-        )],
-        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
-    },
-    Defect {
-        name: "any-effect",
-        what: "an edge accounts for its foreign key, whatever that does",
-        postgres: &[edit("strpos(o.effects, k.effect::text) > 0", "true")],
-        mysql: &[edit("FIND_IN_SET(f.delete_rule, k.effects) > 0", "true")],
-        noticed_by: &["acting::SERVER::what_the_spec_accounts_for_passes"],
-    },
-    Defect {
-        name: "swapped-table",
-        what: "a table that was put in the place of another passes for it",
-        postgres: &[edit("AND p_now ->> o.key <> o.value", "AND false")],
-        mysql: &[edit("o.name <> t.name", "false")],
-        noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
-    },
-    Defect {
-        name: "swapped-column",
-        what: "a column that was put in the place of another passes for it",
-        postgres: &[edit(
-            "format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)",
-            "format('%s:%s:%s', a.attname, a.atttypid, a.attcollation)",
-        )],
-        mysql: &[edit("r.place_then <> r.place_now", "false")],
-        noticed_by: &["acting::SERVER::columns_that_stand_elsewhere_are_told"],
-    },
-    Defect {
-        name: "key-beside-unseen",
-        what: "a key of another database that acts on what is set is no matter to a run",
-        postgres: &[],
-        mysql: &[edit(
-            "AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)",
-            "AND f.constraint_schema = v_schema",
-        )],
-        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
-    },
-    Defect {
-        name: "stamp-unseen",
-        what: "a batch of a stamp does not look whether the catalog is what the stamp began with",
-        postgres: &[
-            edit(
-                "v_state := take_locks(p_run, v_progress.rule);",
-                "v_state := NULL;",
-            ),
-            edit(
-                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;\n        PERFORM look_again(p_run);",
-                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;",
-            ),
-        ],
-        mysql: &[edit(
-            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
-            "SELECT r.`trigger` <> 'STAMP' AND NOT (v_now <=> v_then AND v_beside <=> v_before) INTO o_changed FROM run AS r WHERE r.run_id = p_run;",
-        )],
-        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_stamp"],
     },
     Defect {
         name: "forgotten-edge",

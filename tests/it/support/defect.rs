@@ -101,8 +101,7 @@ pub(crate) fn of_this_process(bundle: Bundle, graph: &Graph, dialect: Dialect) -
     if name == HARMLESS {
         return harmless(bundle);
     }
-    let defect = crate::prove::defects::DEFECTS
-        .iter()
+    let defect = crate::prove::defects::all()
         .find(|defect| defect.name == name)
         .unwrap_or_else(|| panic!("no defect has the name {name}"));
     defect

@@ -1,0 +1,357 @@
+//! Defects of what looks at the catalog: what acts beside windrow, what takes the place of a table, what compares otherwise.
+
+use super::edit;
+use crate::support::defect::Defect;
+
+const CATALOGS: &str = "catalogs::SERVER::what_acts_is_named_and_what_does_not_is_no_matter";
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "catalog-unseen-in-a-run",
+        what: "a batch does not look whether the catalog is what the run began with",
+        postgres: &[edit("IF v_now = v_then THEN", "IF true THEN")],
+        mysql: &[edit(
+            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
+            "SET o_changed = false;",
+        )],
+        noticed_by: &[
+            "acting::SERVER::what_comes_to_act_ends_a_run",
+            "catalogs::SERVER::what_acts_is_named_and_what_does_not_is_no_matter",
+        ],
+    },
+    Defect {
+        name: "catalog-unseen-before-a-run",
+        what: "what acts and is not in the spec does not keep a run from starting",
+        postgres: &[edit(
+            "v_reason text := unaccounted();",
+            "v_reason text := NULL;",
+        )],
+        mysql: &[edit("CALL unaccounted(v_reason);", "SET v_reason = NULL;")],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "key-by-name-only",
+        what: "an edge between two tables accounts for every foreign key between them",
+        postgres: &[edit("AND o.columns = k.columns", "AND true")],
+        mysql: &[edit(
+            "AND c.pairs COLLATE utf8mb4_bin = k.pairs",
+            "AND true",
+        )],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "any-effect",
+        what: "an edge accounts for its foreign key, whatever that does",
+        postgres: &[edit("strpos(o.effects, k.effect::text) > 0", "true")],
+        mysql: &[edit("FIND_IN_SET(f.delete_rule, k.effects) > 0", "true")],
+        noticed_by: &["acting::SERVER::what_the_spec_accounts_for_passes"],
+    },
+    Defect {
+        name: "swapped-table",
+        what: "a table that was put in the place of another passes for it",
+        postgres: &[edit("AND p_now ->> o.key <> o.value", "AND false")],
+        mysql: &[edit("o.name <> t.name", "false")],
+        noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
+    },
+    Defect {
+        name: "swapped-column",
+        what: "a column that was put in the place of another passes for it",
+        postgres: &[edit(
+            "format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)",
+            "format('%s:%s:%s', a.attname, a.atttypid, a.attcollation)",
+        )],
+        mysql: &[edit("r.place_then <> r.place_now", "false")],
+        noticed_by: &["acting::SERVER::columns_that_stand_elsewhere_are_told"],
+    },
+    Defect {
+        name: "key-beside-unseen",
+        what: "a key of another database that acts on what is set is no matter to a run",
+        postgres: &[],
+        mysql: &[edit(
+            "AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)",
+            "AND f.constraint_schema = v_schema",
+        )],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "stamp-unseen",
+        what: "a batch of a stamp does not look whether the catalog is what the stamp began with",
+        postgres: &[
+            edit(
+                "v_state := take_locks(p_run, v_progress.rule);",
+                "v_state := NULL;",
+            ),
+            edit(
+                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;\n        PERFORM look_again(p_run);",
+                "SELECT b.* INTO v_batch FROM stamp_apply(v_stamp.rule, v_stamp.verb, v_run.options, v_keys) AS b;",
+            ),
+        ],
+        mysql: &[edit(
+            "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
+            "SELECT r.`trigger` <> 'STAMP' AND NOT (v_now <=> v_then AND v_beside <=> v_before) INTO o_changed FROM run AS r WHERE r.run_id = p_run;",
+        )],
+        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_stamp"],
+    },
+    Defect {
+        name: "parts-unseen",
+        what: "a foreign key to a partition is none to its table",
+        postgres: &[edit(
+            "WHERE w.relkind = 'p'\n  AND p.relid <> w.table_id",
+            "WHERE false",
+        )],
+        mysql: &[],
+        noticed_by: &["catalogs::partitions::what_acts_on_a_part_or_its_whole_is_named"],
+    },
+    Defect {
+        name: "whole-unseen",
+        what: "a foreign key to a table is none to the partition that the spec names",
+        postgres: &[edit(
+            "f.conparentid = 0\n          OR NOT EXISTS (",
+            "f.conparentid = 0\n          OR false AND NOT EXISTS (",
+        )],
+        mysql: &[],
+        noticed_by: &["catalogs::partitions::what_acts_on_a_part_or_its_whole_is_named"],
+    },
+    Defect {
+        name: "copy-of-a-copy",
+        what: "a foreign key is told by the name that the server has for it on a partition of a partition",
+        postgres: &[edit("WHERE a.conparentid = 0\n", "LIMIT 1\n")],
+        mysql: &[],
+        noticed_by: &["catalogs::partitions::what_acts_on_a_part_or_its_whole_is_named"],
+    },
+    Defect {
+        name: "key-of-another-schema",
+        what: "a foreign key of another schema or database counts as the one of an edge, or is not looked for",
+        postgres: &[
+            edit("WHERE k.is_here\n          AND k.event", "WHERE k.event"),
+            edit(
+                "AND o.table_name = k.name",
+                "AND o.table_name = reverse(split_part(reverse(k.name), '.', 1))",
+            ),
+        ],
+        mysql: &[edit("IF p_all OR v_beside <> '' THEN", "IF 1 = 0 THEN")],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "key-of-another-schema-in-a-run",
+        what: "a foreign key of another database that comes during a run is not looked for",
+        postgres: &[],
+        mysql: &[edit(" AND v_beside <=> v_before);", ");")],
+        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
+    },
+    Defect {
+        name: "key-to-another-column",
+        what: "an edge accounts for a foreign key of its column that names another one",
+        postgres: &[edit("AND o.named = k.named", "AND true")],
+        mysql: &[edit(
+            "AND c.pairs COLLATE utf8mb4_bin = k.pairs",
+            "AND SUBSTRING_INDEX(c.pairs, ' ', 1) COLLATE utf8mb4_bin = SUBSTRING_INDEX(k.pairs, ' ', 1)",
+        )],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "key-to-another-table",
+        what: "an edge accounts for a foreign key of its column that names another table",
+        postgres: &[edit("AND o.parent = k.parent", "AND true")],
+        mysql: &[edit(
+            "CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_bin = k.parent\n",
+            "true\n",
+        )],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "key-that-sets-a-part",
+        what: "a foreign key that sets some of its columns to NULL counts as one that sets them all",
+        postgres: &[edit("(k.partly IS NULL OR o.effects <> 'n')", "true")],
+        mysql: &[],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "key-on-update",
+        what: "a foreign key that acts when a column is set is not looked for",
+        postgres: &[edit(
+            "WHERE k.confupdtype IN ('c', 'n', 'd')",
+            "WHERE k.confupdtype IN ('x')",
+        )],
+        mysql: &[edit(
+            "AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')\n      AND LOCATE(",
+            "AND f.update_rule IN ('NONE')\n      AND LOCATE(",
+        )],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run", CATALOGS],
+    },
+    Defect {
+        name: "any-key-on-update",
+        what: "a foreign key that acts when a column is set that windrow does not set keeps runs from starting",
+        postgres: &[edit("AND a.attname = ANY (k.sets)", "")],
+        mysql: &[edit(
+            "u.referenced_column_name, '|')), v_sets) > 0",
+            "u.referenced_column_name, '|')), v_sets) >= 0",
+        )],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "refusing-key",
+        what: "a foreign key that only refuses keeps runs from starting",
+        postgres: &[edit(
+            "WHERE s.acts\n    ORDER BY s.object",
+            "ORDER BY s.object",
+        )],
+        mysql: &[edit(
+            "WHERE s.acts\n        ORDER BY s.position",
+            "ORDER BY s.position",
+        )],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "rule-on-delete",
+        what: "a rule on DELETE is not looked for",
+        postgres: &[edit("(p.goes AND r.ev_type = '4'", "(false")],
+        mysql: &[],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run", CATALOGS],
+    },
+    Defect {
+        name: "rule-on-update",
+        what: "a rule on UPDATE of a table that is set is not looked for",
+        postgres: &[edit("p.sets <> '{}' AND r.ev_type = '2')", "false)")],
+        mysql: &[],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run", CATALOGS],
+    },
+    Defect {
+        name: "rule-of-a-part",
+        what: "a rule of a partition keeps runs of its table from starting",
+        postgres: &[edit("WHERE p.is_whole\n      AND (", "WHERE (")],
+        mysql: &[],
+        noticed_by: &["acting::keys_of_partitions_act_on_their_table"],
+    },
+    Defect {
+        name: "rule-that-is-off",
+        what: "a rule that is switched off keeps runs from starting",
+        postgres: &[edit(
+            "AND r.ev_enabled IN ('O', 'A')\n    WHERE p.is_whole",
+            "WHERE p.is_whole",
+        )],
+        mysql: &[],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "rule-in-a-run",
+        what: "a rule that comes during a run is not seen",
+        postgres: &[edit("AND r.ev_type IN ('2', '4')", "AND false")],
+        mysql: &[],
+        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
+    },
+    Defect {
+        name: "key-in-a-run",
+        what: "a foreign key that comes during a run is not seen",
+        postgres: &[edit(
+            "FROM keys_on AS f\n            WHERE f.confdeltype IN ('c', 'n', 'd')",
+            "FROM keys_on AS f\n            WHERE false",
+        )],
+        mysql: &[edit("SET o_state = CONCAT_WS('|', o_state, v_keys);", "")],
+        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
+    },
+    Defect {
+        name: "child-unseen",
+        what: "a table that inherits is not looked for",
+        postgres: &[edit(
+            "JOIN pg_inherits AS i ON i.inhparent = p.table_id\n    JOIN",
+            "JOIN pg_inherits AS i ON i.inhparent = p.table_id AND false\n    JOIN",
+        )],
+        mysql: &[],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run", CATALOGS],
+    },
+    Defect {
+        name: "child-in-a-run",
+        what: "a table that comes to inherit during a run is not seen",
+        postgres: &[edit(
+            "JOIN pg_inherits AS i ON i.inhparent = p.table_id\n            WHERE p.relkind = 'r'",
+            "JOIN pg_inherits AS i ON i.inhparent = p.table_id\n            WHERE false",
+        )],
+        mysql: &[],
+        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_run"],
+    },
+    Defect {
+        name: "no-table",
+        what: "a view, or a table without transactions, passes for a table",
+        postgres: &[edit(
+            "FROM covered AS p\n    WHERE p.relkind NOT IN ('r', 'p')",
+            "FROM covered AS p\n    WHERE false",
+        )],
+        mysql: &[edit("AND COALESCE(t.engine, '') <> 'InnoDB'", "AND 1 = 0")],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "other-types",
+        what: "the ends of an edge may be of other kinds of types",
+        postgres: &[edit(
+            "WHERE u.kind <> v.kind\n       OR x.oid <> y.oid",
+            "WHERE x.oid <> y.oid",
+        )],
+        mysql: &[edit("HAVING MIN(s.kind) <> MAX(s.kind)", "HAVING 1 = 0")],
+        noticed_by: &["acting::SERVER::what_compares_otherwise_is_told", CATALOGS],
+    },
+    Defect {
+        name: "same-kind",
+        what: "types of the same kind, or collations that are exact, keep runs from starting",
+        postgres: &[edit(
+            "'numeric_out'::regproc) THEN 'a number'",
+            "'numeric_out'::regproc) THEN t.typname",
+        )],
+        mysql: &[edit(
+            "AND NOT (MIN(s.encoding) = MAX(s.encoding)",
+            "AND NOT (1 = 0",
+        )],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "other-collations",
+        what: "the ends of an edge may have other collations",
+        postgres: &[edit(
+            "WHERE u.kind <> v.kind\n       OR x.oid <> y.oid",
+            "WHERE u.kind <> v.kind",
+        )],
+        mysql: &[edit("OR MIN(s.collation) <> MAX(s.collation)", "OR 1 = 0")],
+        noticed_by: &[CATALOGS],
+    },
+    Defect {
+        name: "other-columns",
+        what: "a table whose keys or edges have got other types counts as the one that it was",
+        postgres: &[edit(
+            "format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation)",
+            "a.attname",
+        )],
+        mysql: &[edit("IF NOT v_now <=> v_shapes THEN", "IF 1 = 0 THEN")],
+        noticed_by: &["acting::SERVER::other_columns_are_told"],
+    },
+    Defect {
+        name: "armed-tables-forgotten",
+        what: "a table may be another one than when somebody armed windrow",
+        postgres: &[edit("WHERE a.run_id = 0\n", "WHERE a.run_id = -1\n")],
+        mysql: &[edit("IF v_then <> v_now THEN", "IF 1 = 0 THEN")],
+        noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
+    },
+    Defect {
+        name: "no-last-look",
+        what: "a batch does not look at the catalog again before it commits",
+        postgres: &[edit(
+            "        PERFORM look_again(p_run);\n        IF",
+            "        IF",
+        )],
+        mysql: &[],
+        noticed_by: &["acting::a_partition_that_comes_during_a_batch_rolls_it_back"],
+    },
+    Defect {
+        name: "open-tables",
+        what: "a batch does not lock its tables before it chooses",
+        postgres: &[edit("PERFORM lock_tables();", "")],
+        mysql: &[],
+        noticed_by: &["oracle::cases::an_instance_that_is_opened_again_meanwhile_stays"],
+    },
+    Defect {
+        name: "open-by-default",
+        what: "the owner role may open what it makes to others by default privileges",
+        postgres: &[edit("WHERE a.grantee <> r.oid", "WHERE false")],
+        mysql: &[],
+        noticed_by: &["claims::what_somebody_else_has_made_is_refused_by_name"],
+    },
+];

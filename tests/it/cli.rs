@@ -249,6 +249,62 @@ fn no_error_shows_a_password() {
         assert!(!said.contains("hunter2"), "{said}");
         assert!(said.contains("***"), "{said}");
     }
+    // Nor does any command that meets no server, wherever its password comes from, or a file that it leaves.
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("place");
+    std::fs::create_dir(&place).expect("a folder");
+    let file = folder.path().join("password");
+    std::fs::write(&file, "hunter2\n").expect("a writable folder");
+    for words in [
+        "check",
+        "install",
+        "arm",
+        "preview",
+        "plan",
+        "run",
+        "verify",
+        "diff",
+        "status",
+        "history",
+        "settings list",
+        "window list",
+        "pause",
+        "resume",
+        "uninstall --yes",
+        "hold list",
+        "archive list",
+        "artifacts list",
+    ] {
+        for url in [
+            "postgres://app:hunter2@127.0.0.1:1/prod",
+            "mysql://app:hunter2@127.0.0.1:1/",
+            "mariadb://app@127.0.0.1:1/",
+        ] {
+            let at = if words == "check" {
+                "--database"
+            } else {
+                "--url"
+            };
+            let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
+                .args(words.split(' '))
+                .args([SPEC, at, url, "--password-file"])
+                .arg(&file)
+                .env("HOME", &place)
+                .env("TMPDIR", &place)
+                .env("PGPASSWORD", "hunter2")
+                .env("MYSQL_PWD", "hunter2")
+                .env("RUST_BACKTRACE", "1")
+                .output()
+                .expect("windrow starts");
+            let said = [&output.stdout[..], &output.stderr[..]].concat();
+            let said = String::from_utf8_lossy(&said);
+            assert_eq!(output.status.code(), Some(2), "{words} {url}: {said}");
+            assert!(said.contains("127.0.0.1"), "{words} {url}: {said}");
+            assert!(!said.contains("hunter2"), "{words} {url}: {said}");
+        }
+    }
+    let left = std::fs::read_dir(&place).expect("a folder").count();
+    assert_eq!(left, 0, "files that nobody asked for");
     insta::assert_snapshot!(windrow(&["status", SPEC, "--url", "postgres://app:hunter2@127.0.0.1:1/prod"]), @r"
     exit: 2
     --- stdout

@@ -28,6 +28,7 @@ mod idempotence;
 mod instants;
 mod kernel;
 mod live;
+mod minimum;
 mod monitoring;
 mod named;
 mod newest;
@@ -90,6 +91,7 @@ harness::tests! {
         instants::tests,
         kernel::tests,
         live::tests,
+        minimum::tests,
         monitoring::tests,
         named::tests,
         newest::tests,

@@ -3,6 +3,7 @@
 
 mod cases;
 mod sources;
+mod states;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -34,7 +35,7 @@ fn worlds(dialect: Dialect) -> u64 {
 }
 
 tests! {
-    within: [cases::tests, sources::tests],
+    within: [cases::tests, sources::tests, states::tests],
     alone: [
         the_worlds_are_odd_enough,
     ],

@@ -11,6 +11,7 @@ use crate::harness::tests;
 tests! {
     on_postgres: [
         passwords_and_certificates,
+        nothing_that_is_written_shows_a_password,
         the_socket_needs_no_network,
     ],
 }
@@ -60,6 +61,108 @@ fn start() -> Postgres {
         rows.is_ok_and(|row| row.get::<_, &str>(0) == "on" && row.get::<_, i64>(1) == 4)
     });
     server
+}
+
+/// What each command prints, in which format and by which way the password comes; the files that it leaves, the ledger, and
+/// the log of the server, which is told every statement.
+fn nothing_that_is_written_shows_a_password() {
+    let server = start();
+    client(&server, "postgres")
+        .batch_execute("ALTER ROLE app SET log_min_duration_statement = 0; ALTER ROLE app SET log_min_messages = 'info'")
+        .expect("a setting");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("password");
+    let port = server.port();
+    let bare = format!("postgres://app@127.0.0.1:{port}/postgres");
+    let in_url = format!("postgres://app:{IN_URL}@127.0.0.1:{port}/postgres");
+    let in_query = format!("{bare}?password={IN_URL}");
+    let place = folder.path().join("place");
+    fs::create_dir(&place).expect("a writable folder");
+    fs::write(&file, PASSWORD).expect("a writable folder");
+    let from_file = format!("--password-file {}", file.display());
+    let mut said = String::new();
+    for (at_round, (url, more, variable)) in [
+        (&in_url, "", ""),
+        (&in_query, "", ""),
+        (&bare, "", PASSWORD),
+        (&bare, &*from_file, ""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for words in [
+            "check SPEC",
+            "install SPEC",
+            "arm SPEC",
+            "policy set SPEC --scope 1 --retention 40d",
+            "hold set SPEC --key 1 --reason test --even-if-absent",
+            "hold list SPEC",
+            "settings list SPEC",
+            "window list SPEC",
+            "preview SPEC",
+            "plan SPEC",
+            "run SPEC",
+            "run SPEC --dry-run --output json",
+            "run SPEC --retention 1s",
+            "purge SPEC --key 4711",
+            "verify SPEC",
+            "diff SPEC",
+            "status SPEC",
+            "status SPEC --output json",
+            "history SPEC",
+            "archive list SPEC",
+            "artifacts list SPEC",
+            "artifacts drain SPEC --command true",
+            "pause SPEC",
+            "run SPEC",
+            "resume SPEC",
+            "uninstall SPEC --yes",
+        ] {
+            let output = at(url, &format!("{words} {more}"))
+                .env("PGPASSWORD", variable)
+                .env("HOME", &place)
+                .env("TMPDIR", &place)
+                .output()
+                .expect("windrow starts");
+            let output = Said::of(output);
+            assert!(
+                !output.text().contains("password authentication failed"),
+                "{words}: {}",
+                output.text()
+            );
+            said += &format!("{at_round} {words}: {}\n", output.text());
+            if words == "resume SPEC" {
+                let mut admin = client(&server, "postgres");
+                let tables = "SELECT quote_ident(relname) FROM pg_class WHERE relkind IN ('r', 'v') AND relnamespace = 'windrow_dolphinscheduler'::regnamespace";
+                let tables = admin.query(tables, &[]).expect("the tables");
+                let mut ledger = String::new();
+                for table in tables {
+                    let table: String = table.get(0);
+                    let rows = format!(
+                        "SELECT coalesce(string_agg(t::text, ' '), '') FROM windrow_dolphinscheduler.{table} AS t"
+                    );
+                    let rows = admin.query_one(&rows, &[]).expect("a table of the ledger");
+                    ledger += rows.get(0);
+                }
+                assert!(ledger.contains("nothing left"), "{ledger}");
+                said += &ledger;
+            }
+        }
+    }
+    assert!(said.contains("app:***@"), "{said}");
+    let shown: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("hunter2"))
+        .collect();
+    assert!(shown.is_empty(), "{shown:#?}");
+    let left = fs::read_dir(&place).expect("a folder").count();
+    assert_eq!(left, 0, "files that nobody asked for");
+    let log = fs::read_to_string(server.socket_dir().join("server.log")).expect("a log");
+    assert!(
+        log.contains("windrow_dolphinscheduler"),
+        "statements are logged"
+    );
+    assert!(!log.contains("hunter2"), "the log of the server has it");
 }
 
 fn passwords_and_certificates() {

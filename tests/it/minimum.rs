@@ -1,0 +1,207 @@
+//! No strategy goes under its minimum: by no option of an operator, by no policy, by no row of a table.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+use windrow::graph::Graph;
+
+use crate::harness::tests;
+use crate::support::camunda::{self, Camunda};
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    every_server: [
+        no_rule_of_any_strategy_goes_under_its_minimum,
+        no_removal_time_goes_under_its_minimum,
+    ],
+}
+
+const SPEC: &str = r#"
+name = "minimum"
+
+[tables]
+runs   = { key = "id integer" }
+parts  = { key = "id integer", parents = ["run_id -> runs.id"] }
+events = { key = "id integer", indexed = ["ended"] }
+store  = { key = "id integer", indexed = ["expires"] }
+debris = { key = "id integer" }
+tries  = { key = "id integer" }
+
+[rules.runs]
+strategy  = "end-time"
+root      = "runs"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d", minimum = "7d", safety_lag = "1h", per = "a integer" }
+
+[rules.events]
+strategy  = "age"
+root      = "events"
+time      = "ended timestamp"
+retention = { default = "30d", minimum = "7d", safety_lag = "1h" }
+
+[rules.store]
+strategy = "expiry"
+root     = "store"
+time     = "expires timestamp"
+fallback = { time = "ended timestamp", retention = { default = "30d", minimum = "7d", safety_lag = "1h" } }
+
+[rules.debris]
+strategy  = "orphan"
+root      = "debris"
+needs     = ["run_id -> runs.id"]
+time      = "ended timestamp"
+retention = { default = "30d", minimum = "7d", safety_lag = "1h" }
+
+[rules.tries]
+strategy  = "keep-last"
+root      = "tries"
+keep      = { newest = 1, per = ["a integer"], by = "id integer" }
+time      = "ended timestamp"
+retention = { default = "30d", minimum = "7d", safety_lag = "1h" }
+"#;
+
+const RULES: [&str; 5] = ["runs", "events", "store", "debris", "tries"];
+
+/// In each table rows that ended this many days ago.
+const DAYS: [i64; 6] = [0, 3, 6, 7, 8, 40];
+
+fn schema(dialect: Dialect) -> String {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    format!(
+        "CREATE TABLE runs (id integer NOT NULL PRIMARY KEY, a integer, state varchar(20), ended {time});
+         CREATE TABLE parts (id integer NOT NULL PRIMARY KEY, run_id integer);
+         CREATE TABLE events (id integer NOT NULL PRIMARY KEY, ended {time});
+         CREATE INDEX events_ended ON events (ended);
+         CREATE TABLE store (id integer NOT NULL PRIMARY KEY, expires {time}, ended {time});
+         CREATE INDEX store_expires ON store (expires);
+         CREATE TABLE debris (id integer NOT NULL PRIMARY KEY, run_id integer, ended {time});
+         CREATE TABLE tries (id integer NOT NULL PRIMARY KEY, a integer, ended {time})"
+    )
+}
+
+fn ago(dialect: Dialect, days: i64) -> String {
+    match dialect {
+        Dialect::Postgres => format!("timezone('UTC', now()) - interval '{days} days'"),
+        Dialect::Mysql | Dialect::Mariadb => format!("UTC_TIMESTAMP(6) - INTERVAL {days} DAY"),
+    }
+}
+
+fn fill(database: &mut Installation, dialect: Dialect) {
+    for (days, id) in DAYS.into_iter().zip(1..) {
+        let ended = ago(dialect, days);
+        for row in [
+            format!("runs VALUES ({id}, 1, 'done', {ended})"),
+            format!("parts VALUES ({id}, {id})"),
+            format!("events VALUES ({id}, {ended})"),
+            format!("store VALUES ({id}, NULL, {ended})"),
+            format!("debris VALUES ({id}, 99, {ended})"),
+            format!("tries VALUES ({id}, 1, {ended})"),
+        ] {
+            database.execute(&format!("INSERT INTO {row}"));
+        }
+    }
+    // What is the newest stays by the rule.
+    let now = ago(dialect, 0);
+    database.execute(&format!("INSERT INTO tries VALUES (99, 1, {now})"));
+}
+
+fn ids(database: &mut Installation, table: &str) -> Vec<String> {
+    database.texts(&format!("SELECT id FROM {table} ORDER BY id"))
+}
+
+fn made(dialect: Dialect, graph: &Graph) -> Installation {
+    let mut database = Installation::of(dialect, &schema(dialect), graph);
+    database.arm();
+    database
+}
+
+fn no_rule_of_any_strategy_goes_under_its_minimum(dialect: Dialect) {
+    let mut database = made(dialect, &graph_of(SPEC));
+    fill(&mut database, dialect);
+    for rule in RULES {
+        for (routine, options) in [
+            ("run", json!({"rule": rule, "retention": "6d"})),
+            ("run", json!({"rule": rule, "retention": "167h"})),
+            ("run", json!({"rule": rule, "retention": "0s"})),
+            ("run", json!({"rule": rule, "retention": "-30d"})),
+            ("run", json!({"rule": rule, "retention": "1"})),
+            (
+                "run",
+                json!({"rule": rule, "retention": "6d", "dry_run": true}),
+            ),
+            ("run", json!({"rule": rule, "as_of": "2999-01-01"})),
+            ("run", json!({"rule": rule, "as_of": "infinity"})),
+            ("preview", json!({"rule": rule, "retention": "6d23h"})),
+            ("preview", json!({"rule": rule, "as_of": "2999-01-01"})),
+            (
+                "set_policy",
+                json!({"rule": rule, "scope": "1", "retention": "6d"}),
+            ),
+            (
+                "set_policy",
+                json!({"rule": rule, "scope": "1", "retention": "0s"}),
+            ),
+            (
+                "set_policy",
+                json!({"rule": rule, "scope": "1", "retention": "-30d"}),
+            ),
+        ] {
+            let answer = database.call(routine, options.clone());
+            let error = format!("{:#}", answer.expect_err(&format!("{routine} {options}")));
+            assert!(error.contains("22023"), "{routine} {options}: {error}");
+        }
+        let seven = format!(
+            "INSERT INTO W.policy (rule, scope, retention_seconds) VALUES ('{rule}', '1', 604799)"
+        );
+        assert!(database.attempt(&seven).is_err(), "{rule}");
+        for table in ["runs", "parts", "events", "store", "debris"] {
+            assert_eq!(ids(&mut database, table).len(), DAYS.len(), "{rule}");
+        }
+    }
+    // The least that may be asked for takes what is older than that and the safety lag.
+    for rule in RULES {
+        let run = database
+            .run(json!({"rule": rule, "retention": "7d"}))
+            .expect("a run");
+        assert_eq!(run["status"], "done", "{run}");
+    }
+    let young = ["1", "2", "3", "4"];
+    for table in ["runs", "parts", "events", "store", "debris"] {
+        assert_eq!(ids(&mut database, table), young, "{table}");
+    }
+    assert_eq!(ids(&mut database, "tries"), [&young[..], &["99"]].concat());
+}
+
+/// Whatever the removal time says, a day after the end at the earliest, and an hour.
+fn no_removal_time_goes_under_its_minimum(dialect: Dialect) {
+    for graph in [camunda::graph(), camunda::graph_by_window()] {
+        let mut camunda = Camunda::of(dialect, &graph);
+        let (long, over) = (ago(dialect, 400), ago(dialect, 30));
+        for (id, days) in [("young", 0), ("day", 1), ("old", 2)] {
+            let ended = ago(dialect, days);
+            camunda.execute(&format!(
+                "INSERT INTO act_hi_procinst (id_, proc_inst_id_, root_proc_inst_id_, proc_def_id_, start_time_, end_time_, removal_time_, state_)
+                 VALUES ('{id}', '{id}', '{id}', 'd', {long}, {ended}, {over}, 'COMPLETED')"
+            ));
+        }
+        for options in [
+            json!({"rule": "history", "retention": "1h"}),
+            json!({"rule": "history", "retention": "23h"}),
+            json!({"rule": "history", "as_of": "2999-01-01"}),
+        ] {
+            let error = camunda
+                .attempt("run", options.clone())
+                .expect_err("under the minimum");
+            let error = format!("{error:#}");
+            assert!(error.contains("22023"), "{options}: {error}");
+        }
+        let run = camunda.run(json!({}));
+        assert_eq!(run["status"], "done", "{run}");
+        let left = camunda.texts("SELECT id_ FROM act_hi_procinst ORDER BY id_");
+        assert_eq!(left, ["day", "young"], "{run}");
+    }
+}

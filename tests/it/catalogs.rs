@@ -5,6 +5,7 @@
 //! Whatever acts and is not in the spec must be named, and then no row goes or changes. Where nothing acts, nothing is refused,
 //! and what the model keeps is there, unchanged.
 
+mod enforced;
 mod partitions;
 mod things;
 
@@ -27,7 +28,7 @@ tests! {
     each_server: [
         what_acts_is_named_and_what_does_not_is_no_matter,
     ],
-    within: [partitions::tests],
+    within: [enforced::tests, partitions::tests],
 }
 
 const SPEC: &str = r#"

@@ -115,6 +115,21 @@ fn what_somebody_else_has_made_is_refused_by_name() -> Result<()> {
                 vec![&*owner, "default privileges", "mallory", "REVOKE ALL ON ROUTINES FROM mallory"],
             ),
             (
+                "default privileges of tables",
+                format!("CREATE ROLE {owner}; ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT SELECT ON TABLES TO PUBLIC"),
+                vec![&*owner, "default privileges", "PUBLIC", "REVOKE ALL ON TABLES FROM PUBLIC"],
+            ),
+            (
+                "default privileges of sequences",
+                format!("CREATE ROLE {owner}; ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT USAGE ON SEQUENCES TO mallory"),
+                vec![&*owner, "default privileges", "mallory", "REVOKE ALL ON SEQUENCES FROM mallory"],
+            ),
+            (
+                "default privileges of schemas",
+                format!("CREATE ROLE {owner}; ALTER DEFAULT PRIVILEGES FOR ROLE {owner} GRANT CREATE ON SCHEMAS TO PUBLIC"),
+                vec![&*owner, "default privileges", "PUBLIC", "REVOKE ALL ON SCHEMAS FROM PUBLIC"],
+            ),
+            (
                 "schema",
                 format!("SET ROLE mallory; CREATE SCHEMA {W}; {evil}; RESET ROLE"),
                 vec!["schema", "belongs to mallory", "DROP SCHEMA"],
@@ -157,7 +172,7 @@ fn what_somebody_else_has_made_is_refused_by_name() -> Result<()> {
             }
             let told = rig::number(&mut admin, "SELECT count(*) FROM public.told")?;
             ensure!(told == 0, "{round}: what was prepared was executed");
-            if round == "default privileges" {
+            if round.starts_with("default privileges") {
                 admin.batch_execute(&format!("DROP OWNED BY {owner}"))?;
             }
             admin.batch_execute(&format!(

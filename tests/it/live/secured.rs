@@ -1,6 +1,7 @@
 //! Passwords and TLS.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use super::{Database, PASSWORD, Said, at, client, shared, windrow};
 use crate::support::systems::dolphinscheduler::SCHEMA_34;
@@ -12,6 +13,7 @@ tests! {
     on_postgres: [
         passwords_and_certificates,
         nothing_that_is_written_shows_a_password,
+        the_program_itself_deletes_and_changes_no_row,
         the_socket_needs_no_network,
     ],
 }
@@ -63,13 +65,32 @@ fn start() -> Postgres {
     server
 }
 
-/// What each command prints, in which format and by which way the password comes; the files that it leaves, the ledger, and
-/// the log of the server, which is told every statement.
-fn nothing_that_is_written_shows_a_password() {
+/// What all commands have printed and left, whichever way the password came, and the log of the server, which is told every
+/// statement.
+struct Heard {
+    said: String,
+    log: String,
+    files: usize,
+    /// The instances that are there at the end.
+    left: Vec<i32>,
+}
+
+fn heard() -> &'static Heard {
+    static HEARD: OnceLock<Heard> = OnceLock::new();
+    HEARD.get_or_init(hear)
+}
+
+fn hear() -> Heard {
     let server = start();
     client(&server, "postgres")
         .batch_execute("ALTER ROLE app SET log_min_duration_statement = 0; ALTER ROLE app SET log_min_messages = 'info'")
         .expect("a setting");
+    client(&server, "postgres")
+        .batch_execute(
+            "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id)
+             VALUES (1, 7, '2025-01-01', 0, 1, 1), (2, 7, '2025-01-01', 0, 1, 1)",
+        )
+        .expect("instances");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("password");
     let port = server.port();
@@ -149,20 +170,63 @@ fn nothing_that_is_written_shows_a_password() {
             }
         }
     }
-    assert!(said.contains("app:***@"), "{said}");
-    let shown: Vec<&str> = said
-        .lines()
-        .filter(|line| line.contains("hunter2"))
-        .collect();
-    assert!(shown.is_empty(), "{shown:#?}");
-    let left = fs::read_dir(&place).expect("a folder").count();
-    assert_eq!(left, 0, "files that nobody asked for");
+    let files = fs::read_dir(&place).expect("a folder").count();
     let log = fs::read_to_string(server.socket_dir().join("server.log")).expect("a log");
+    let left = client(&server, "postgres")
+        .query("SELECT id FROM t_ds_workflow_instance ORDER BY id", &[])
+        .expect("the instances");
+    let left = left.iter().map(|row| row.get(0)).collect();
+    Heard {
+        said,
+        log,
+        files,
+        left,
+    }
+}
+
+/// Neither what is printed, nor files, the ledger, or the log of the server.
+fn nothing_that_is_written_shows_a_password() {
+    let heard = heard();
+    assert!(heard.said.contains("app:***@"), "{}", heard.said);
+    let lines = heard.said.lines();
+    let shown: Vec<&str> = lines.filter(|line| line.contains("hunter2")).collect();
+    assert!(shown.is_empty(), "{shown:#?}");
+    assert_eq!(heard.files, 0, "files that nobody asked for");
     assert!(
-        log.contains("windrow_dolphinscheduler"),
-        "statements are logged"
+        !heard.log.contains("hunter2"),
+        "the log of the server has it"
     );
-    assert!(!log.contains("hunter2"), "the log of the server has it");
+}
+
+/// A run deletes, and no statement that the program sends does.
+fn the_program_itself_deletes_and_changes_no_row() {
+    let heard = heard();
+    assert_eq!(heard.left, [1], "one is held");
+    let sent: Vec<String> = heard
+        .log
+        .lines()
+        .filter(|line| line.contains("duration: "))
+        .filter_map(|line| {
+            let (_, sent) = line.split_once("statement: ").or_else(|| {
+                let (_, rest) = line.split_once("execute ")?;
+                rest.split_once(": ")
+            })?;
+            Some(sent.trim().to_uppercase())
+        })
+        .collect();
+    let calls = sent.iter().filter(|sent| sent.starts_with("CALL ")).count();
+    assert!(calls > 10 && sent.len() > 100, "{calls} of {}", sent.len());
+    let changes = ["DELETE", "UPDATE", "INSERT", "MERGE", "TRUNCATE", "COPY"];
+    let changed = |sent: &str| {
+        let within =
+            |change: &&str| sent.starts_with(*change) || sent.contains(&format!("({change} "));
+        changes.iter().any(|change| within(change))
+    };
+    let wrong: Vec<&String> = sent
+        .iter()
+        .filter(|sent| sent.contains("T_DS_") && changed(sent))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 fn passwords_and_certificates() {

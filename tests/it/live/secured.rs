@@ -220,7 +220,7 @@ fn the_program_itself_deletes_and_changes_no_row() {
     let changed = |sent: &str| {
         let within =
             |change: &&str| sent.starts_with(*change) || sent.contains(&format!("({change} "));
-        changes.iter().any(|change| within(change))
+        changes.iter().any(within)
     };
     let wrong: Vec<&String> = sent
         .iter()

@@ -29,7 +29,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
         }
         if !sets.is_empty() {
             for key in keys_on(catalog, &table.name) {
-                found.extend(set_finding(catalog, table, &sets, key));
+                found.extend(set_finding(catalog, table, live, &sets, key));
             }
             rules(table, &live.update_rules, "UPDATE", found);
         }
@@ -93,11 +93,17 @@ fn rules(table: &Table, rules: &[String], event: &str, found: &mut Vec<Finding>)
 fn set_finding(
     catalog: &Catalog,
     parent: &Table,
+    live: &CatalogTable,
     sets: &[&str],
     key: &ForeignKey,
 ) -> Option<Finding> {
+    // What is made of other columns, or is set to the time of each UPDATE, is set with them.
+    let made = |column: &str| {
+        live.column(column)
+            .is_some_and(|it| it.generated || it.on_update)
+    };
     let mut named = key.target_columns.iter();
-    let set = named.find(|column| sets.contains(&column.as_str()))?;
+    let set = named.find(|column| sets.contains(&column.as_str()) || made(column))?;
     if !ACTING.contains(&key.on_update.as_str()) {
         return None;
     }

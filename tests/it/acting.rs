@@ -154,6 +154,13 @@ fn acts(dialect: Dialect) -> Vec<Act<'static>> {
             "table audit references memos by acts (on update cascade)",
             "audit",
         ),
+        // What it names is made of the column that is set.
+        act(
+            "ALTER TABLE memos ADD COLUMN twin integer GENERATED ALWAYS AS (run_id + 0) STORED, ADD CONSTRAINT twins UNIQUE (twin); ALTER TABLE audit ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES memos (twin) ON UPDATE CASCADE",
+            "ALTER TABLE audit DROP CONSTRAINT acts; ALTER TABLE memos DROP CONSTRAINT twins, DROP COLUMN twin",
+            "table audit references memos by acts (on update cascade)",
+            "audit",
+        ),
         // An edge joins the same tables, by another column.
         act(
             "ALTER TABLE uses ADD CONSTRAINT acts_too FOREIGN KEY (art_run) REFERENCES runs (id) ON DELETE CASCADE",

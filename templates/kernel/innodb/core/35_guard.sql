@@ -278,6 +278,13 @@ BEGIN
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(true, v_schema, v_going);
     CALL known_sets(v_sets, v_set);
+    -- What is made of other columns, or is set to the time of each UPDATE, is set with them.
+    SELECT LOWER(CONCAT(v_sets, COALESCE(CONCAT(GROUP_CONCAT(CONCAT(c.table_name, '.', c.column_name) SEPARATOR '|'), '|'), '')))
+    INTO v_sets
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '|'), v_set) > 0
+      AND (COALESCE(c.generation_expression, '') <> '' OR c.extra LIKE '%on update%');
     DROP TEMPORARY TABLE IF EXISTS work_stranger;
     CREATE TEMPORARY TABLE work_stranger (
         position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,

@@ -272,7 +272,11 @@ SELECT k.name, k.oid, k.conname, k.conrelid, k.conkey, k.confrelid, k.confkey, k
 FROM keys AS k
 WHERE k.confupdtype IN ('c', 'n', 'd')
   AND k.tgtype & 16 = 16
-  AND EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) AND a.attname = ANY (k.sets));
+  -- What is made of other columns is set with them.
+  AND EXISTS (
+      SELECT FROM pg_attribute AS a
+      WHERE a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) AND (a.attname = ANY (k.sets) OR a.attgenerated <> '')
+  );
 --# comment on view keys_on
 COMMENT ON VIEW keys_on IS
     'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table, and those that act when a '

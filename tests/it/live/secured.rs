@@ -139,6 +139,15 @@ fn hear() -> Heard {
             "resume SPEC",
             "uninstall SPEC --yes",
         ] {
+            // The ways of a password are looked at by a few of them.
+            let few = ["check", "install", "arm", "run", "status", "uninstall"];
+            if at_round > 0
+                && !few.iter().any(|few| {
+                    words == format!("{few} SPEC") || words == format!("{few} SPEC --yes")
+                })
+            {
+                continue;
+            }
             let output = at(url, &format!("{words} {more}"))
                 .env("PGPASSWORD", variable)
                 .env("HOME", &place)

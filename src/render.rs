@@ -37,6 +37,7 @@ mod json;
 mod keeps;
 mod kernel;
 mod last;
+mod layout;
 mod left;
 pub mod monitoring;
 mod mysql_probes;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::indexes::index_statements;
 use super::jobs::Job;
-use super::json::{literal, written};
+use super::json::written;
 use super::names::{control_name, fixed_offset, least_key, lock_class, role_name};
 use super::rules::{batch_setting, by_calendar, by_end, clock, nested, time_name};
 use super::single::SingleView;
@@ -168,7 +168,8 @@ struct RuleDocument<'a> {
     /// What the rule waits for besides.
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_while_sql: Option<&'a str>,
-    /// What the spec says of each setting, by name.
+    /// What the spec says of each setting, by name, where that is not what it says in all rules.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     limits: BTreeMap<&'static str, i64>,
     /// Seconds by which that zone is ahead of UTC, for MySQL and MariaDB, where these know it without tables.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -417,7 +418,26 @@ pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
     written(&document)
 }
 
-/// The document of a rule as a literal.
+/// The document of the rules: what is the same in all of them, and theirs, in the order in which a run takes them.
+pub(super) fn of_rules<'a>(
+    graph: &Graph,
+    dialect: Dialect,
+    rules: impl Iterator<Item = &'a str>,
+) -> String {
+    let limits = settings::shared_limits(graph, dialect);
+    let limits: Vec<String> = limits
+        .iter()
+        .map(|(name, value)| format!("\"{name}\": {value}"))
+        .collect();
+    let rules: Vec<String> = rules.map(|rule| rule.replace('\n', "\n    ")).collect();
+    format!(
+        "{{\n  \"limits\": {{\n    {}\n  }},\n  \"rules\": [\n    {}\n  ]\n}}",
+        limits.join(",\n    "),
+        rules.join(",\n    ")
+    )
+}
+
+/// The document of a rule.
 pub(super) fn of_rule(
     graph: &Graph,
     purge: &Purge,
@@ -474,7 +494,7 @@ pub(super) fn of_rule(
         },
         divided: rule.is_divided(),
         wait_while_sql: rule.limits.wait_while_sql.as_deref(),
-        limits: settings::limits(rule, graph, dialect),
+        limits: settings::own_limits(rule, graph, dialect),
         offset: fixed_offset(&graph.time_zone)
             .filter(|it| *it != 0 && timed.is_some() && !postgres)
             .filter(|_| time_kind != graph::Kind::Timestamptz),
@@ -519,7 +539,7 @@ pub(super) fn of_rule(
         report_preview: report(graph::Document::Preview),
         report_run: report(graph::Document::Run),
     };
-    literal(&document, dialect)
+    written(&document)
 }
 
 /// Whether a batch keeps the keys of tables between the root table and others in work tables.

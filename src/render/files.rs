@@ -9,7 +9,7 @@ use super::sql::file;
 use super::tables::looked_into;
 use super::templates::{Shown, Templates};
 use super::views::{RuleView, SpecView};
-use super::{kernel, orphan_guard};
+use super::{kernel, layout, orphan_guard};
 use crate::bundle::{File, Form};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -25,11 +25,6 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
         ),
         (
             true,
-            "11_spec.sql",
-            "the rules of the spec, as the kernel knows them",
-        ),
-        (
-            true,
             "20_indexes.sql",
             "the indexes that the statements need and the application lacks",
         ),
@@ -37,6 +32,11 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
             true,
             "32_tables.sql",
             "what names the tables of the application: their locks, keys, orphans and files",
+        ),
+        (
+            view.throttles.has_routines(),
+            "36_waits.sql",
+            "what runs wait for, as the spec has it",
         ),
         (
             !view.stamped.is_empty(),
@@ -210,6 +210,15 @@ impl<'a> Press<'a> {
     /// The file that a template makes.
     fn file(&self, template: &str, name: &str, purpose: &str) -> Result<File> {
         let body = self.folder.text(template, &self.shown)?;
+        let body = match self.dialect {
+            Dialect::Postgres => layout::heads(&body),
+            Dialect::Mysql | Dialect::Mariadb => layout::signatures(&body, &self.view.owner),
+        };
+        // Queries of the spec are its own text, and may have lines of a string in them.
+        let body = match self.view.throttles.has_queries() {
+            true if ["32_tables.sql", "36_waits.sql"].contains(&name) => body,
+            _ => layout::wrapped(&body),
+        };
         let path = self.path(name);
         Ok(file(self.graph, self.dialect, path, purpose, &body))
     }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
+use super::layout;
 use crate::dialect::Dialect;
 
 /// A document as text: a line for each thing that it says, and for each item of a list or an object in it.
@@ -44,7 +45,15 @@ fn packed(text: &str) -> String {
             }
         }
     }
-    joined(lines).join("\n")
+    let lines = joined(lines);
+    // A quotation mark in a text has a backslash before it: such a line stays.
+    let lines = lines.iter().map(
+        |line| match line.len() > layout::WIDTH && !line.contains('\\') {
+            true => layout::fit(line),
+            false => line.clone(),
+        },
+    );
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Puts fields that stand on one line each behind one another.
@@ -82,11 +91,6 @@ fn pack(items: &[&str], close: &str, lines: &mut Vec<String>) {
         line.extend([" ", word]);
     }
     lines.extend([line, format!("  {close}")]);
-}
-
-/// A document as a literal of the server.
-pub(super) fn literal(document: &impl Serialize, dialect: Dialect) -> String {
-    quoted(dialect, &written(document))
 }
 
 /// The text of a document as a literal. No spec can have PostgreSQL's quote in it; on the others a line stays a line, and a

@@ -92,6 +92,12 @@ const CORE: &[KernelFile] = &[
         prologue: Prologue::Owner,
     },
     KernelFile {
+        name: "11_spec.sql",
+        purpose: "the rules of the spec, as the kernel knows them",
+        text: text!("postgres/core/11_spec.sql"),
+        prologue: Prologue::Rules,
+    },
+    KernelFile {
         name: "12_settings.sql",
         purpose: "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
         text: text!("postgres/core/12_settings.sql"),
@@ -284,6 +290,8 @@ pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile>
 pub(super) struct Told {
     /// The document of the spec.
     pub(super) spec: String,
+    /// That of its rules.
+    pub(super) rules: String,
     /// What the schedule starts.
     pub(super) schedule: String,
     /// What an uninstallation takes away, and the indexes among it: quoted, the last one first.
@@ -312,6 +320,7 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
         let document = match file.prologue {
             Prologue::Owner | Prologue::Commits => continue,
             Prologue::Installer => &told.spec,
+            Prologue::Rules => &told.rules,
             Prologue::Schedule => &told.schedule,
             Prologue::Undo => &told.undo,
         };
@@ -364,11 +373,13 @@ impl KernelFile {
                 quoted(dialect, document)
             )
         };
+        let owned = format!(
+            "--# become {owner}\nSET ROLE {owner};\n\
+             --# look in {control}\nSET search_path = {control}, pg_catalog, pg_temp;\n"
+        );
         text += &match self.prologue {
-            Prologue::Owner => format!(
-                "--# become {owner}\nSET ROLE {owner};\n\
-                 --# look in {control}\nSET search_path = {control}, pg_catalog, pg_temp;\n"
-            ),
+            Prologue::Owner => owned,
+            Prologue::Rules => owned + &document(&told.rules),
             Prologue::Commits => format!("--# become {owner}\nSET ROLE {owner};\n"),
             Prologue::Installer => document(&told.spec),
             Prologue::Schedule => document(&told.schedule),
@@ -390,7 +401,7 @@ impl KernelFile {
         if ![Prologue::Schedule, Prologue::Undo].contains(&self.prologue) {
             text.push_str("--# become who installs\nRESET ROLE;\n");
         }
-        if self.prologue == Prologue::Owner || self.prologue == Prologue::Installer {
+        if [Prologue::Owner, Prologue::Installer, Prologue::Rules].contains(&self.prologue) {
             text.push_str("--# look where who installs looks\nRESET search_path;\n");
         }
         text
@@ -399,10 +410,15 @@ impl KernelFile {
     /// The same where unqualified names are those of the default database; routines look where they stand themselves.
     fn innodb(&self, dialect: Dialect, control: &str, told: &Told) -> String {
         let mut text = session(Some(control));
-        if self.prologue == Prologue::Installer {
+        let document = match self.prologue {
+            Prologue::Installer => Some(&told.spec),
+            Prologue::Rules => Some(&told.rules),
+            _ => None,
+        };
+        if let Some(document) = document {
             text += &format!(
                 "--# tell the session what the spec says\nSET @windrow_document = {};\n",
-                quoted(dialect, &told.spec)
+                quoted(dialect, document)
             );
         }
         text.push('\n');
@@ -422,9 +438,7 @@ pub(super) fn session(control: Option<&str>) -> String {
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 --# set session
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 "
     .to_owned();
     if let Some(control) = control {

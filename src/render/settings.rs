@@ -42,6 +42,18 @@ struct QueryView {
     sql: String,
 }
 
+impl ThrottlesView {
+    /// Whether the spec has queries of its own.
+    pub(super) fn has_queries(&self) -> bool {
+        !self.queries.is_empty()
+    }
+
+    /// Whether the spec declares a routine that says what runs wait for.
+    pub(super) fn has_routines(&self) -> bool {
+        !self.queries.is_empty() || self.heartbeat.is_some()
+    }
+}
+
 /// What a spec declares; `home` is the schema of the application's tables.
 pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> ThrottlesView {
     let heartbeat = graph.heartbeat.as_ref().map(|it| HeartbeatView {
@@ -71,7 +83,7 @@ pub(super) fn throttles(graph: &Graph, dialect: Dialect, home: &str) -> Throttle
 }
 
 /// The limits of a rule as the spec has them, which settings may override: those that its strategy and the server know.
-pub(super) fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str, i64> {
+fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str, i64> {
     let value = |setting: &Setting| {
         let said = rule.limits.of(*setting);
         let known = match *setting {
@@ -104,4 +116,26 @@ pub(super) fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&
     values
         .filter_map(|(name, value)| Some((name, value?)))
         .collect()
+}
+
+/// Those that are the same in all rules.
+pub(super) fn shared_limits(graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str, i64> {
+    let mut rules = graph.rules.iter().map(|rule| limits(rule, graph, dialect));
+    let mut shared = rules.next().unwrap_or_default();
+    for other in rules {
+        shared.retain(|name, value| other.get(name) == Some(value));
+    }
+    shared
+}
+
+/// Those of a rule that are not the same in all of them.
+pub(super) fn own_limits(
+    rule: &Rule,
+    graph: &Graph,
+    dialect: Dialect,
+) -> BTreeMap<&'static str, i64> {
+    let shared = shared_limits(graph, dialect);
+    let mut own = limits(rule, graph, dialect);
+    own.retain(|name, _| !shared.contains_key(name));
+    own
 }

@@ -80,7 +80,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             Dialect::Mysql | Dialect::Mariadb => dialect.text(&graph.database),
         },
         zone: escaped(dialect, &graph.time_zone),
-        told: told(graph, plan, &indexes, dialect),
+        told: told(graph, plan, &rules, &indexes, dialect),
         jobs: jobs(graph, dialect),
         schedule: graph
             .schedules
@@ -179,12 +179,23 @@ fn routines(graph: &Graph) -> (Vec<String>, Vec<String>) {
 }
 
 /// What the kernel is told of the whole installation.
-fn told(graph: &Graph, plan: &Plan, indexes: &[IndexView], dialect: Dialect) -> kernel::Told {
+fn told(
+    graph: &Graph,
+    plan: &Plan,
+    rules: &[RuleView],
+    indexes: &[IndexView],
+    dialect: Dialect,
+) -> kernel::Told {
     kernel::Told {
         spec: match dialect {
             Dialect::Postgres => document::of_spec(graph, plan, dialect),
             Dialect::Mysql | Dialect::Mariadb => registry::of_spec(graph, plan, dialect),
         },
+        rules: document::of_rules(
+            graph,
+            dialect,
+            rules.iter().map(|rule| rule.document.as_str()),
+        ),
         schedule: document::of_schedule(graph, dialect),
         undo: document::of_undo(graph, dialect),
         indexes: indexes.iter().rev().map(IndexView::dropped).collect(),

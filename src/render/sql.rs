@@ -1,5 +1,8 @@
 //! What a rendered text becomes: statements as the server takes them, and a file as a client does.
 
+use std::collections::BTreeMap;
+
+use super::layout;
 use super::names::{control_name, hex12, role_name};
 use crate::bundle::{File, Statement};
 use crate::dialect::Dialect;
@@ -86,10 +89,19 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
     let (Some(end), false) = (end, names.is_empty()) else {
         return;
     };
+    let file = path.rsplit('/').next().unwrap_or_default();
+    let rule = file
+        .strip_prefix("30_")
+        .and_then(|file| file.strip_suffix(".sql"))
+        .filter(|_| postgres);
+    let hashes = rule.map(|_| hashes(chunks)).unwrap_or_default();
     let quote = if postgres { '\'' } else { '"' };
     let names: Vec<String> = names
         .iter()
-        .map(|name| format!("{quote}{name}{quote}"))
+        .map(|name| match rule {
+            Some(rule) => format!("'{} {}'", &name[rule.len() + 1..], hashes[name]),
+            None => format!("{quote}{name}{quote}"),
+        })
         .collect();
     let mut lines = vec![String::new()];
     for name in &names {
@@ -101,16 +113,24 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
             line.extend([before, name]);
         }
     }
-    let file = path.rsplit('/').next().unwrap_or_default();
-    // On the line of the call where that is short.
-    let list = match &lines[..] {
-        [line] if control.len() + file.len() + line.len() < 95 => line.clone(),
-        _ => format!("\n    {}\n", lines.join(",\n    ")),
+    let (call, close) = match rule {
+        Some(rule) => (
+            format!("SELECT {control}.register_verbs('{rule}', ARRAY["),
+            "]);\n",
+        ),
+        None if postgres => (
+            format!("SELECT {control}.register_routines('{file}', ARRAY["),
+            "]);\n",
+        ),
+        None => (
+            format!("CALL {control}.register_routines('{file}', '["),
+            "]');\n",
+        ),
     };
-    let text = if postgres {
-        format!("SELECT {control}.register_routines('{file}', ARRAY[{list}]);\n")
-    } else {
-        format!("CALL {control}.register_routines('{file}', '[{list}]');\n")
+    // On the line of the call where that is short.
+    let text = match &lines[..] {
+        [line] if call.len() + line.len() + 5 < layout::WIDTH => format!("{call}{line}{close}"),
+        _ => format!("{call}\n    {}\n{close}", lines.join(",\n    ")),
     };
     chunks.insert(
         end,
@@ -120,6 +140,16 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
             text,
         },
     );
+}
+
+/// The hashes of the verbs of a rule, on which the kernel comments.
+fn hashes(chunks: &[Chunk]) -> BTreeMap<String, String> {
+    let hashes = chunks.iter().filter_map(|chunk| {
+        let name = routine(&chunk.what)?;
+        let text = routine_text(Dialect::Postgres, &chunk.text)?;
+        Some((name.to_owned(), body_fingerprint(Dialect::Postgres, &text)))
+    });
+    hashes.collect()
 }
 
 /// Statements that a client cuts at their semicolons by itself: routine bodies are quoted. A comment on a routine ends with
@@ -137,7 +167,13 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
         if let Some(text) = routine_text(Dialect::Postgres, &chunk_text) {
             hash = body_fingerprint(Dialect::Postgres, &text);
         }
-        text.push_str(&chunk_text);
+        // What a session is told first shares a line.
+        match chunk_text.strip_suffix(";\n") {
+            Some(setting) if chunk.what.starts_with("set ") && !setting.contains('\n') => {
+                text.extend([setting, "; "]);
+            }
+            _ => text.push_str(&chunk_text),
+        }
         statements.push(Statement {
             what: chunk.what,
             sql: trim_statement(&chunk_text),
@@ -157,6 +193,7 @@ pub(super) fn delimited_statements(
     text: &mut String,
 ) -> Vec<Statement> {
     let mut statements = Vec::new();
+    let mut delimited = false;
     for chunk in chunks {
         let mut sql = trim_statement(&chunk.text);
         let behind = chunk
@@ -180,15 +217,23 @@ pub(super) fn delimited_statements(
         if let Some(replaced) = replaced {
             sql = with_hash(dialect, sql);
             let drop = format!("DROP {replaced}");
-            text.extend([&drop, ";\n"]);
+            if !delimited {
+                text.push_str("DELIMITER $$\n");
+                delimited = true;
+            }
+            text.extend([&drop, "$$\n"]);
             statements.push(Statement {
                 what: chunk.what.replacen("create", "drop", 1),
                 sql: drop,
                 alone: chunk.alone,
             });
             sql = sql.replacen("CREATE ", &format!("CREATE DEFINER = {owner} "), 1);
-            text.extend(["DELIMITER $$\n", &sql, "$$\nDELIMITER ;\n"]);
+            text.extend([&sql, "$$\n"]);
         } else {
+            if delimited {
+                text.push_str("DELIMITER ;\n");
+                delimited = false;
+            }
             if chunk.what.starts_with("create view ") {
                 let definer = format!("CREATE OR REPLACE DEFINER = {owner} SQL");
                 sql = sql.replacen("CREATE OR REPLACE SQL", &definer, 1);
@@ -203,6 +248,9 @@ pub(super) fn delimited_statements(
             sql,
             alone: chunk.alone,
         });
+    }
+    if delimited {
+        text.push_str("DELIMITER ;\n");
     }
     statements
 }
@@ -240,15 +288,13 @@ pub fn routine_text(dialect: Dialect, sql: &str) -> Option<String> {
         return Some(body.to_owned());
     }
     let head = sql.split("$windrow$").next().unwrap_or_default();
-    let words: Vec<&str> = head
-        .lines()
-        .filter(|line| line.starts_with("LANGUAGE "))
-        .flat_map(str::split_whitespace)
-        .collect();
-    let mut settings: Vec<String> = head
-        .lines()
-        .filter_map(|line| line.strip_prefix("SET "))
-        .flat_map(|line| line.split(" SET "))
+    let (_, called) = head.split_once("\nLANGUAGE ").unwrap_or_default();
+    let called: Vec<&str> = called.split_whitespace().collect();
+    let called = called.join(" ");
+    let called = called.strip_suffix(" AS").unwrap_or(&called);
+    let mut settings = called.split(" SET ");
+    let words: Vec<&str> = settings.next().unwrap_or_default().split(' ').collect();
+    let mut settings: Vec<String> = settings
         .map(|setting| match setting.split_once(" = ") {
             Some((name, value)) => format!("{name}={}", value.replace('\'', "")).to_lowercase(),
             None => setting.to_lowercase(),

@@ -6,14 +6,14 @@ use std::sync::{PoisonError, RwLock};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
-use super::monitoring;
+use super::{layout, monitoring};
 
 /// The template sources, by dialect folder and file name.
 pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     (
         "postgres",
-        "11_spec.sql",
-        include_str!("../../templates/postgres/11_spec.sql"),
+        "36_waits.sql",
+        include_str!("../../templates/postgres/36_waits.sql"),
     ),
     (
         "postgres",
@@ -99,11 +99,6 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
         "mysql",
         "00_database.sql",
         include_str!("../../templates/mysql/00_database.sql"),
-    ),
-    (
-        "mysql",
-        "11_spec.sql",
-        include_str!("../../templates/mysql/11_spec.sql"),
     ),
     (
         "mysql",
@@ -293,27 +288,9 @@ impl Templates {
     }
 }
 
-/// Puts the lines of a statement together as far as they fit into one; what does not stands further to the right.
+/// Lays a statement out, on lines of its own.
 #[expect(clippy::unnecessary_wraps, reason = "as Tera calls it")]
 fn fit(text: &tera::Value, _: &HashMap<String, tera::Value>) -> tera::Result<tera::Value> {
-    const WIDTH: usize = 140;
     let text = text.as_str().unwrap_or_default();
-    let (mut done, mut line) = (String::new(), String::new());
-    let mut indent = 0;
-    for part in text.lines().filter(|part| !part.trim().is_empty()) {
-        let word = part.trim();
-        if line.is_empty() {
-            part.trim_end().clone_into(&mut line);
-            indent = part.len() - part.trim_start().len() + 4;
-            continue;
-        }
-        let gap = if line.ends_with('(') { "" } else { " " };
-        if line.len() + gap.len() + word.len() <= WIDTH {
-            line.extend([gap, word]);
-        } else {
-            done.extend(["\n", &line]);
-            line = format!("{}{word}", " ".repeat(indent));
-        }
-    }
-    Ok(tera::Value::String(format!("{done}\n{line}")))
+    Ok(tera::Value::String(format!("\n{}", layout::fit(text))))
 }

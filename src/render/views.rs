@@ -109,7 +109,8 @@ pub(super) struct RuleView {
     pub(super) times: TimesView,
     /// What says how long a scope without a policy is kept.
     pub(super) source: Option<source::SourceView>,
-    /// What the kernel is told of the rule, as a literal.
+    /// What the kernel is told of the rule.
+    #[serde(skip)]
     pub(super) document: String,
     pub(super) table_list: String,
     pub(super) closed: bool,

@@ -10,5 +10,6 @@
 {%- endif %}
 --! create index {{ index.name }}
 CALL make_index({{ index.literal }},
-    {{ index.statement }});
+    {{ index.statement | replace(from=" ADD INDEX ", to="
+        ADD INDEX ") }});
 {% endfor %}

@@ -20,6 +20,7 @@ BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
     FROM (
+{%- filter fit %}
         SELECT t.{{ rule.end_time }} AS due
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
@@ -29,6 +30,7 @@ BEGIN
 {%- endfor %}
         ORDER BY t.{{ rule.end_time }}
         LIMIT p_families, 1
+{%- endfilter %}
     ) AS x;
 END;
 
@@ -40,6 +42,7 @@ COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{
 BEGIN
     CASE p_what
     WHEN 'named' THEN
+{%- filter fit %}
         INSERT INTO work_row (id, due)
         SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
         FROM work_target AS c
@@ -47,7 +50,9 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
 {%- endfor %};
+{%- endfilter %}
     WHEN 'undated' THEN
+{%- filter fit %}
         INSERT INTO work_row (id)
         SELECT t.{{ rule.key }}
         FROM {{ rule.table }} AS t
@@ -55,7 +60,9 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %};
+{%- endfilter %}
     ELSE
+{%- filter fit %}
         INSERT INTO work_row (id, due)
         SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
@@ -68,6 +75,7 @@ BEGIN
           AND k1.id IS NULL
         ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
         LIMIT p_limit;
+{%- endfilter %}
     END CASE;
 END;
 
@@ -80,6 +88,7 @@ BEGIN
     SELECT COUNT(*)
     INTO o_rows
     FROM (
+{%- filter fit %}
         SELECT t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
@@ -88,6 +97,7 @@ BEGIN
           AND {{ condition }}
 {%- endfor %}
         LIMIT p_limit
+{%- endfilter %}
     ) AS x;
 END;
 
@@ -108,10 +118,13 @@ BEGIN
         FOR UPDATE{% if not maria %} OF t{% endif %};
         SET v_copied = ROW_COUNT();
 {%- endif %}
+{%- filter fit %}
         DELETE t
         {{ w::plain_target(rule=rule) }};
+{%- endfilter %}
         SET o_rows = ROW_COUNT();
     ELSE
+{%- filter fit %}
         INSERT INTO work_due (due)
         SELECT DISTINCT t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
@@ -120,6 +133,7 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %};
+{%- endfilter %}
 {%- if rule.archive %}
         INSERT INTO {{ rule.archive.entry }}
         SELECT p_run, UTC_TIMESTAMP(6), t.*
@@ -127,8 +141,10 @@ BEGIN
         FOR UPDATE{% if not maria %} OF t{% endif %};
         SET v_copied = ROW_COUNT();
 {%- endif %}
+{%- filter fit %}
         DELETE t
         {{ w::plain_window(rule=rule) }};
+{%- endfilter %}
         SET o_rows = ROW_COUNT();
     END IF;
 {%- if rule.archive %}

@@ -18,10 +18,12 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT {{ rule.single.read }} FROM {{ rule.table }} AS t LIMIT 0;
+{%- filter fit %}
     CREATE TEMPORARY TABLE work_named (
         PRIMARY KEY ({{ rule.single.names }})
     ) ENGINE = InnoDB AS
     SELECT {{ rule.single.read_key }} FROM {{ rule.table }} AS t LIMIT 0;
+{%- endfilter %}
 END;
 {% if rule.between %}
 -- {{ rule.name }}_between: the keys of tables between {{ rule.table_name }} and what belongs to it.
@@ -64,6 +66,7 @@ BEGIN
 {%- for pass in rule.single.passes %}
 {%- for begun in [true, false] %}
     {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if begun %} AND v_under_way{% endif %} THEN
+{%- filter fit %}
         INSERT INTO work_row (pass, row_key, {{ pass.names }})
         SELECT p_pass, {{ rule.single.key_text }}, {{ pass.values }}
         FROM {% if begun %}work_cursor AS c
@@ -81,14 +84,17 @@ BEGIN
 {%- endif %}
         ORDER BY {{ pass.order }}
         LIMIT p_rows;
+{%- endfilter %}
 {%- endfor %}
 {%- endfor %}
     ELSE
+{%- filter fit %}
         INSERT INTO work_row (pass, row_key, {{ rule.single.read_names }})
         SELECT p_pass, {{ rule.single.key_text }}, {{ rule.single.read_values }}
         FROM work_target AS r
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
         FOR UPDATE;
+{%- endfilter %}
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, {{ rule.single.read_names }})
     SELECT 2, r.pass, r.row_key, {{ rule.single.read_of_r }} FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
@@ -115,21 +121,24 @@ BEGIN
     DECLARE v_above boolean DEFAULT {{ w::any_holds_above(control=control, rule=rule) }};
 {%- endif %}
     IF p_look = 2 THEN
+{%- filter fit %}
         INSERT INTO work_locked (position)
         SELECT r.position
         FROM work_row AS r
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
         ORDER BY r.position
         FOR UPDATE SKIP LOCKED;
+{%- endfilter %}
     END IF;
+{%- filter fit %}
     INSERT IGNORE INTO work_held ({{ rule.single.names }})
     SELECT {{ rule.single.values_of_hold }}
     FROM hold AS h
     WHERE h.rule = {{ rule.literal }}
       AND {{ w::holds_now() }};
+{%- endfilter %}
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT
-        p_look, r.position,
+    SELECT p_look, r.position,
         CASE
             WHEN h.{{ rule.single.keys.0.name }} IS NOT NULL THEN 'HELD'
 {{- w::held_above(control=control, rule=rule, pad="            ") }}
@@ -138,9 +147,12 @@ BEGIN
 {%- endif %}
         END,
         {{ rule.single.due }}
+{%- filter fit %}
     FROM work_row AS r
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
     LEFT JOIN work_held AS h ON {{ rule.single.holds_r }}
+{%- endfilter %}
+{%- filter fit %}
     WHERE {% for condition in rule.single.conditions %}{{ condition }}
       AND {% endfor %}
 {%- if rule.single.expiry -%}
@@ -151,11 +163,12 @@ BEGIN
 {%- endfor %}
       )
 {%- else -%}
-{{ rule.single.goes | indent(prefix="      ") }}
+{{ rule.single.goes }}
 {%- if rule.single.aged %}
       AND (p_as_of IS NULL OR t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL)
 {%- endif %}
 {%- endif %};
+{%- endfilter %}
 END;
 
 {% if rule.single.family -%}
@@ -186,13 +199,11 @@ BEGIN
     -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
 {%- for step in rule.steps %}
 {%- if not loop.last %}
-
     -- {{ step.why }}
     {{ w::delete_step(control=control, step=step, maria=maria) | indent(prefix="    ") }}
     SET o_rows = CONCAT(o_rows, v_rows, ', ');
 {%- endif %}
 {%- endfor %}
-
     -- {{ rule.table_name }}: the rows themselves.
 {%- endif %}
 {%- if rule.archive %}
@@ -204,10 +215,12 @@ BEGIN
     FOR UPDATE{% if not maria %} OF t{% endif %};
     SET v_copied = ROW_COUNT();
 {%- endif %}
+{%- filter fit %}
     DELETE t
     FROM work_gone AS g
     STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }};
+{%- endfilter %}
     SET v_rows = ROW_COUNT();
     CALL single_gone({{ rule.literal }}, v_rows);
 {%- if rule.archive %}
@@ -247,10 +260,12 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_unranked(OUT o_rows bigint)
 SQL SECURITY DEFINER
 COMMENT 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() asks for it. [body @body@]'
 BEGIN
+{%- filter fit %}
     SELECT COUNT(*)
     INTO o_rows
     FROM {{ rule.table }} AS t
     WHERE {% for condition in rule.single.conditions %}{{ condition }}
       AND {% endfor %}({{ rule.single.unranked }});
+{%- endfilter %}
 END;
 {%- endif %}

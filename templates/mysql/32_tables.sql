@@ -6,10 +6,12 @@ CREATE PROCEDURE {{ control }}.drop_shadows_of_tables()
 SQL SECURITY DEFINER
 COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read. [body @body@]'
 BEGIN
+{%- filter fit %}
     DROP TEMPORARY TABLE IF EXISTS
 {%- for name in shadows %}
         {{ name }}{% if loop.last %};{% else %},{% endif %}
 {%- endfor %}
+{%- endfilter %}
 END;
 
 -- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
@@ -19,10 +21,12 @@ SQL SECURITY DEFINER
 COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends. [body @body@]'
 BEGIN
     DECLARE v_none integer;
+{%- filter fit %}
     SELECT COUNT(*) INTO v_none FROM DUAL
 {%- for table in going_tables %}
     {% if loop.first %}WHERE{% else %}   OR{% endif %} EXISTS (SELECT 1 FROM {{ table }} LIMIT 0)
 {%- endfor %};
+{%- endfilter %}
 END;
 
 -- count_orphans: rows whose parent is not there, by edge, into the temporary table work_orphan. Reads whole tables.
@@ -32,23 +36,22 @@ SQL SECURITY DEFINER
 COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body @body@]'
 BEGIN
     DECLARE v_count bigint;
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_orphan;
-    CREATE TEMPORARY TABLE {{ control }}.work_orphan (
+    DROP TEMPORARY TABLE IF EXISTS work_orphan;
+    CREATE TEMPORARY TABLE work_orphan (
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
     -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
 {%- for edge in edges %}
-    SELECT COUNT(*)
-    INTO v_count
-    FROM {{ edge.table }} AS c
+{%- filter fit %}
+    SELECT COUNT(*) INTO v_count FROM {{ edge.table }} AS c
     WHERE {{ edge.present }}
 {%- if edge.none %}
       AND c.{{ edge.column }} <> {{ edge.none }}
 {%- endif %}
       AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE {{ edge.same }});
-    INSERT INTO {{ control }}.work_orphan (edge, orphans)
-    VALUES ({{ edge.literal }}, v_count);
+{%- endfilter %}
+    INSERT INTO work_orphan (edge, orphans) VALUES ({{ edge.literal }}, v_count);
 {%- endfor %}
 END;
 

@@ -38,19 +38,17 @@ SET @windrow_statement = (
     ) AS p
     LEFT JOIN (
 {%- for table in tables %}
-        SELECT {{ table.class }} AS name, '{% if table.deleted %}DELETE{% endif %}' AS deletes, '{% if table.updates %}UPDATE of a column{% endif %}' AS sets
-        UNION ALL
+        SELECT {{ table.class }} AS name, '{% if table.deleted %}DELETE{% endif %}' AS deletes, '{% if table.updates %}UPDATE of a column{% endif %}' AS sets UNION ALL
 {%- endfor %}
 {%- for name in looked_into %}
-        SELECT {{ name }}, '', ''
-        UNION ALL
+        SELECT {{ name }}, '', '' UNION ALL
 {%- endfor %}
 {%- if maria %}
-        SELECT '`mysql`.`proc`', '', ''
-        UNION ALL
+        SELECT '`mysql`.`proc`', '', '' UNION ALL
 {%- endif %}
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
+        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = {{ owner_literal }}
       AND p.table_schema <> {{ control_literal }}
       AND n.name IS NULL

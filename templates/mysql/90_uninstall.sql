@@ -35,18 +35,23 @@ DROP DATABASE IF EXISTS {{ control }};
 {% for index in indexes_reversed %}
 {%- if maria %}
 --! drop index {{ index.name }}
+{%- filter fit %}
 ALTER TABLE IF EXISTS {{ index.table }}
     DROP INDEX IF EXISTS {{ index.ident }},
     ALGORITHM = INPLACE, LOCK = NONE;
+{%- endfilter %}
 {%- else %}
 --! look for index {{ index.name }}
+{%- filter fit %}
 SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', {{ index.undo }})
+    SELECT IF(COUNT(*) = 0, 'DO 0', {{ index.undo | replace(from=" DROP INDEX ", to="
+        DROP INDEX ") }})
     FROM information_schema.statistics AS s
     WHERE s.table_schema = {{ schema_literal }}
       AND s.table_name = {{ index.table_literal }}
       AND s.index_name = {{ index.literal }}
 );
+{%- endfilter %}
 --! parse index {{ index.name }}
 PREPARE windrow_statement FROM @windrow_statement;
 --! drop index {{ index.name }}

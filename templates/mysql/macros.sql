@@ -1,34 +1,3 @@
-{#- Of every index that the statements need, whether one that leads with its columns may be used, and whether its own name
-    is there. -#}
-{% macro served(indexes, database, maria, expression) -%}
-SELECT c.table_name, c.index_name, MAX(c.usable) AS usable, MAX(c.found) AS found
-FROM (
-    SELECT
-        w.table_name,
-        w.index_name,
-        COUNT(CASE WHEN s.collation = 'A' AND s.sub_part IS NULL AND s.{% if maria %}ignored = 'NO'{% else %}is_visible = 'YES'{% endif %} THEN 1 END) = w.width AS usable,
-        COALESCE(s.index_name = w.index_name, false) AS found
-    FROM (
-{%- for index in indexes %}
-{%- for column in index.places %}
-        SELECT {{ index.table_literal }} AS table_name, {{ index.literal }} AS index_name, {{ index.width }} AS width, {{ loop.index }} AS place, {{ column }} AS column_name
-{%- if not loop.last %}
-        UNION ALL{% endif %}
-{%- endfor %}
-{%- if not loop.last %}
-        UNION ALL{% endif %}
-{%- endfor %}
-    ) AS w
-    LEFT JOIN information_schema.statistics AS s
-        ON s.table_schema = {{ database }}
-        AND s.table_name = w.table_name
-        AND s.seq_in_index = w.place
-        AND LOWER({% if expression %}COALESCE(s.column_name, s.expression){% else %}s.column_name{% endif %}) = LOWER(w.column_name)
-    GROUP BY w.table_name, w.index_name, w.width, s.index_name
-) AS c
-GROUP BY c.table_name, c.index_name
-{%- endmacro served %}
-
 {#- Whether the hold h has not passed. -#}
 {% macro holds_now() -%}
 (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
@@ -36,28 +5,27 @@ GROUP BY c.table_name, c.index_name
 
 {#- Whether a rule of single rows has to look for holds of what these belong to: there are not many, if any. -#}
 {% macro any_holds_above(control, rule) -%}
-EXISTS (
-        SELECT 1 FROM {{ control }}.hold AS h
-        WHERE h.rule IN ({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %})
-          AND {{ self::holds_now() }}
-    )
+EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %}) AND {{ self::holds_now() }})
 {%- endmacro any_holds_above %}
 
 {#- The case of row t: a hold of what it belongs to keeps it. -#}
 {% macro held_above(control, rule, pad) -%}
 {%- for above in rule.single.above %}
+{%- filter fit %}
 {{ pad }}WHEN v_above AND EXISTS (
 {%- for way in above.ways %}
 {%- if loop.first %}
-{{ pad }}    SELECT 1 FROM {{ way.table }} AS {{ way.alias }}
+    SELECT 1 FROM {{ way.table }} AS {{ way.alias }}
 {%- else %}
-{{ pad }}    JOIN {{ way.table }} AS {{ way.alias }} ON {{ way.on }}
+    JOIN {{ way.table }} AS {{ way.alias }} ON {{ way.on }}
 {%- endif %}
 {%- endfor %}
-{{ pad }}    JOIN {{ control }}.hold AS h ON h.rule = {{ above.rule }} AND h.`key` = {{ above.key }}
-{{ pad }}    WHERE {{ above.ways.0.on }}
-{{ pad }}      AND {{ self::holds_now() }}
-{{ pad }}) THEN 'HELD'
+    JOIN hold AS h ON h.rule = {{ above.rule }} AND h.`key` = {{ above.key }}
+    WHERE {{ above.ways.0.on }}
+      AND {{ self::holds_now() }}
+) THEN 'HELD'
+{%- endfilter %}
 {%- endfor %}
 {%- endmacro held_above %}
 
@@ -276,10 +244,12 @@ AND (
 {% macro make_collects(control, rule) -%}
 {%- for collect in rule.collects %}
 {%- if not collect.joined %}
+{%- filter fit %}
     CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+{%- endfilter %}
 {%- endif %}
 {%- endfor %}
 {%- endmacro make_collects %}
@@ -287,10 +257,12 @@ AND (
 {#- The keys of a table whose rows go, for the tables below it. Begins on a new line. -#}
 {% macro collect(control, collect) -%}
 {%- for edge in collect.edges %}
+{%- filter fit %}
 INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
 SELECT t.{{ collect.key }}
 {{ self::named(control=control, edge=edge, table=collect.table, break="
 ") }};
+{%- endfilter %}
 {%- endfor %}
 {%- endmacro collect %}
 
@@ -321,19 +293,23 @@ SET v_rows = 0;
 SET v_copied = 0;
 {%- endif %}
 {%- for edge in step.edges %}
+{%- filter fit %}
 SELECT EXISTS (
     SELECT 1
     {{ self::named(control=control, edge=edge, table=step.table, break="
     ") }}
 ) INTO v_any;
+{%- endfilter %}
 IF v_any THEN
 {%- if step.archive %}
     {{ self::copy(archive=step.archive, from=self::named(control=control, edge=edge, table=step.table, break="
 "), maria=maria) | indent }}
 {%- endif %}
+{%- filter fit %}
     DELETE t
     {{ self::named(control=control, edge=edge, table=step.table, break="
     ") }};
+{%- endfilter %}
     SET v_rows = v_rows + ROW_COUNT();
 END IF;
 {%- endfor %}
@@ -358,12 +334,15 @@ BEGIN
 {%- for collect in rule.collects %}
 {%- if collect.joined %}
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ collect.work }};
+{%- filter fit %}
     CREATE TEMPORARY TABLE {{ control }}.{{ collect.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
+{%- endfilter %}
 {%- endif %}
 {%- for edge in collect.edges %}
+{%- filter fit %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
     SELECT t.{{ collect.key }}
     FROM {{ control }}.{{ edge.keys_of_rows }} AS w
@@ -371,22 +350,25 @@ BEGIN
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
     STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %};
+{%- endfilter %}
 {%- endfor %}
 {%- endfor %}
 {%- for twin in rule.twins %}
     -- The same keys once more, for statements that need them twice.
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.{{ twin.work }};
+{%- filter fit %}
     CREATE TEMPORARY TABLE {{ control }}.{{ twin.work }} (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
     SELECT w.id FROM {{ control }}.{{ twin.of }} AS w;
+{%- endfilter %}
 {%- endfor %}
     SET o_rows = '';
 {%- for step in rule.steps %}
-
     -- {{ step.why }}
     SET v_rows = 0;
 {%- for edge in step.edges %}
+{%- filter fit %}
     SELECT COUNT(*)
     INTO v_more
     FROM {{ control }}.{{ edge.keys_of_rows }} AS w
@@ -403,6 +385,7 @@ BEGIN
 {%- for other in edge.others %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} o{{ loop.index }}.id IS NULL
 {%- endfor %};
+{%- endfilter %}
     SET v_rows = v_rows + v_more;
 {%- endfor %}
     SET o_rows = CONCAT(o_rows, {% if not loop.first %}', ', {% endif %}v_rows);
@@ -437,36 +420,38 @@ AND {{ predicate }}
 {% if rule.single.expiry -%}
 FROM (
 {%- for pass in rule.single.passes %}
+{%- filter fit %}
     (
         SELECT {{ pass.due_time }} AS due
         FROM {{ rule.table }} AS t
 {%- for predicate in pass.backlog %}
-        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate | indent(prefix="        ") }}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
 {%- endfor %}
-        ORDER BY {{ pass.due_time }}
-        LIMIT {{ limit }}
+        ORDER BY {{ pass.due_time }} LIMIT {{ limit }}
     ){% if not loop.last %}
     UNION ALL{% endif %}
+{%- endfilter %}
 {%- endfor %}
 ) AS n
 {%- else -%}
 FROM (
 {%- for pass in rule.single.passes %}
-    SELECT
-        {{ pass.due_time }} AS due,
-        (
+{%- filter fit %}
+    SELECT {{ pass.due_time }} AS due, (
 {%- for predicate in pass.backlog %}
-            {% if not loop.first %}AND {% endif %}{{ predicate | indent(prefix="            ") }}
+            {% if not loop.first %}AND {% endif %}{{ predicate }}
 {%- endfor %}
         ) IS TRUE AS goes
+{%- endfilter %}
     FROM (
+{%- filter fit %}
         SELECT {{ rule.single.read_key }}
         FROM {{ rule.table }} AS t
 {%- for predicate in pass.predicates %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ predicate }}
 {%- endfor %}
-        ORDER BY {{ pass.order }}
-        LIMIT {{ limit }}
+        ORDER BY {{ pass.order }} LIMIT {{ limit }}
+{%- endfilter %}
     ) AS r
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
 {%- endfor %}
@@ -478,38 +463,34 @@ FROM (
     these are all. -#}
 {% macro due_now(control, rule, limit) -%}
 {% if rule.single and not rule.single.expiry -%}
-SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, 
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 {{ self::due_rows(rule=rule, limit=limit) }}
 {%- elif rule.single -%}
-SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 {{ self::due_rows(rule=rule, limit=limit) }}
 {%- elif rule.per and rule.opt_in -%}
-SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
-    SELECT MIN(o.ended)
-    FROM (
+    SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT {{ rule.ended }}
-            FROM {{ rule.table }} AS i
+            SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
             WHERE i.{{ rule.per }} = {{ rule.scope_of_policy }}
               AND {{ rule.ended }} < {{ rule.cutoff_now }}
               {{ self::due_root(rule=rule) | indent(prefix="              ") }}
-            ORDER BY {{ rule.ended }}
-            LIMIT 1
+            ORDER BY {{ rule.ended }} LIMIT 1
         ) AS ended
-        FROM {{ control }}.policy AS p
-        WHERE p.rule = {{ rule.literal }}
-          AND p.enabled
+        FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.enabled
 {%- if rule.source %}
         UNION ALL
         SELECT (
-            SELECT {{ rule.ended }}
-            FROM {{ rule.table }} AS i
+            SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
             WHERE i.{{ rule.per }} = {{ rule.source.scope }}
               AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
               {{ self::due_root(rule=rule) | indent(prefix="              ") }}
-            ORDER BY {{ rule.ended }}
-            LIMIT 1
+            ORDER BY {{ rule.ended }} LIMIT 1
         )
         FROM {{ rule.source.rows }}
         WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
@@ -517,17 +498,13 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(
     ) AS o
 ), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 FROM (
-    SELECT {{ rule.ended }} AS ended
-    FROM {{ control }}.policy AS p
+    SELECT {{ rule.ended }} AS ended FROM {{ control }}.policy AS p
     STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.scope_of_policy }}
-    WHERE p.rule = {{ rule.literal }}
-      AND p.enabled
-      AND {{ rule.ended }} < {{ rule.cutoff_now }}
+    WHERE p.rule = {{ rule.literal }} AND p.enabled AND {{ rule.ended }} < {{ rule.cutoff_now }}
       {{ self::due_root(rule=rule) | indent(prefix="      ") }}
 {%- if rule.source %}
     UNION ALL
-    SELECT {{ rule.ended }}
-    FROM {{ rule.source.rows }}
+    SELECT {{ rule.ended }} FROM {{ rule.source.rows }}
     STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.source.scope }}
     WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
       AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
@@ -536,10 +513,10 @@ FROM (
     LIMIT {{ limit }}
 ) AS n
 {%- else -%}
-SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
+SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), {{ rule.now_here }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
 FROM (
-    SELECT {{ rule.ended }} AS ended
-    FROM {{ rule.table }} AS i
+    SELECT {{ rule.ended }} AS ended FROM {{ rule.table }} AS i
 {%- if rule.per %}
     LEFT JOIN {{ control }}.policy AS p ON p.rule = {{ rule.literal }} AND {{ rule.scope_of_policy }} = i.{{ rule.per }}
 {%- if rule.source %}
@@ -559,8 +536,7 @@ FROM (
     WHERE {{ rule.ended }} < {{ rule.cutoff_now_default }}
 {%- endif %}
       {{ self::due_root(rule=rule) | indent(prefix="      ") }}
-    ORDER BY {{ rule.ended }}
-    LIMIT {{ limit }}
+    ORDER BY {{ rule.ended }} LIMIT {{ limit }}
 ) AS n
 {%- endif %}
 {%- endmacro due_now %}
@@ -597,19 +573,19 @@ END
 {#- The rows t that a plain rule deletes: those that are named, and those of a window that stay for no reason. -#}
 {% macro plain_target(rule) -%}
 FROM work_target AS c
-        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 {%- for condition in rule.timed.conditions_of_root %}
-        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
+{% if loop.first %}WHERE{% else %}AND{% endif %} {{ condition }}
 {%- endfor %}
 {%- endmacro plain_target %}
 
 {% macro plain_window(rule) -%}
 FROM work_due AS w
-        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.end_time }} = w.due
-        LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
-        WHERE k1.id IS NULL
+STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.end_time }} = w.due
+LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
+WHERE k1.id IS NULL
 {%- for condition in rule.timed.conditions_of_root %}
-          AND {{ condition }}
+AND {{ condition }}
 {%- endfor %}
 {%- endmacro plain_window %}
 
@@ -632,27 +608,25 @@ BEGIN
 {%- else %}
     SET v_readable = {{ rule.held.readable }};
 {%- endif %}
-    DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_hold;
-    CREATE TEMPORARY TABLE {{ control }}.work_hold ENGINE = InnoDB AS
-    SELECT {{ rule.held.read }} FROM {{ rule.table }} AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT {{ rule.held.read }} FROM {{ rule.table }} AS i LIMIT 0;
     WHILE v_readable AND v_way <= {{ rule.held.last_way }} DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO {{ control }}.work_hold ({{ rule.held.names }})
-            SELECT {{ rule.held.values }};
+            INSERT INTO work_hold ({{ rule.held.names }}) SELECT {{ rule.held.values }};
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT {{ rule.held.key_as_read }} INTO o_key FROM {{ control }}.work_hold AS r LIMIT 1;
+    SELECT {{ rule.held.key_as_read }} INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT {{ rule.held.key }}, {% if rule.by_end %}{{ rule.is_root }}{% else %}true{% endif %}
-    INTO o_key, o_found
-    FROM {{ control }}.work_hold AS r
-    STRAIGHT_JOIN {{ rule.table }} AS i ON {{ rule.held.matches }}
-    ORDER BY {{ rule.held.key }} = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+{%- filter fit %}
+        SELECT {{ rule.held.key }}, {% if rule.by_end %}{{ rule.is_root }}{% else %}true{% endif %}
+        INTO o_key, o_found
+        FROM work_hold AS r
+        STRAIGHT_JOIN {{ rule.table }} AS i ON {{ rule.held.matches }}
+        ORDER BY {{ rule.held.key }} = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
+{%- endfilter %}
 {%- if rule.by_end and rule.links and rule.candidates %}
     -- Or it belongs to the family of one that is.
     IF NOT o_found THEN
@@ -660,7 +634,7 @@ BEGIN
             WITH RECURSIVE up AS (
                 -- A link may name what is beyond the range of the key.
                 SELECT {% if rule.id_type %}CAST(r.k1 AS signed){% else %}r.k1{% endif %} AS id
-                FROM {{ control }}.work_hold AS r
+                FROM work_hold AS r
 {%- for link in rule.links %}
                 UNION
                 SELECT n.{{ link.parent }}
@@ -681,7 +655,7 @@ BEGIN
     IF o_found IS NOT TRUE THEN
         SELECT COALESCE(MAX(r.{{ other.key }}), o_key), COUNT(*) > 0
         INTO o_key, o_found
-        FROM {{ control }}.work_hold AS h
+        FROM work_hold AS h
         STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = h.k1
 {%- for condition in other.conditions %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
@@ -690,7 +664,7 @@ BEGIN
     END IF;
 {%- endfor %}{% endif %}
     END IF;
-    DROP TEMPORARY TABLE {{ control }}.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END;
 {%- endmacro row %}
 
@@ -703,8 +677,7 @@ SQL SECURITY DEFINER
 COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body @body@]'
 BEGIN
 {%- if rule.single %}
-    SELECT {% if rule.single.expiry %}COUNT(*){% else %}CAST(COALESCE(SUM(n.goes), 0) AS signed){% endif %}, COUNT(*) < p_limit
-    INTO o_families, o_complete
+    SELECT {% if rule.single.expiry %}COUNT(*){% else %}CAST(COALESCE(SUM(n.goes), 0) AS signed){% endif %}, COUNT(*) < p_limit INTO o_families, o_complete
     {{ self::due_rows(rule=rule, limit="p_limit") | indent(prefix="    ") }};
 {%- else %}
     SELECT n.families, n.complete

@@ -1,32 +1,4 @@
 {% import "macros.sql" as w -%}
--- Rows whose parent is not there, by edge.
---# orphans
-SELECT o.edge, o.orphans
-FROM (
-{%- for edge in edges %}
-    SELECT {{ edge.literal }} AS edge, COUNT(*) AS orphans
-    FROM {{ edge.table }} AS c
-    WHERE {{ edge.present }}
-{%- if edge.none %}
-      AND c.{{ edge.column }} <> {{ edge.none }}
-{%- endif %}
-      AND NOT EXISTS (SELECT 1 FROM {{ edge.parent }} AS p WHERE {{ edge.same }})
-{%- if not loop.last %}
-    UNION ALL{% endif %}
-{%- endfor %}
-) AS o
-ORDER BY o.edge;
-
-{% if indexes -%}
--- Indexes that the statements need.
---# indexes
-SELECT n.index_name, n.table_name, n.usable
-FROM (
-    {{ w::served(indexes=indexes, database=schema_literal, maria=maria, expression=by_expression) | indent }}
-) AS n
-ORDER BY n.index_name;
-
-{% endif -%}
 -- Whose rights the routines, the views and the event have, and whether that role is still there.
 --# definers
 SELECT d.kind, d.definer, COUNT(*) AS objects, COUNT(u.user) > 0 AS known
@@ -49,18 +21,26 @@ WHERE e.event_schema = {{ control_literal }};
 {% for rule in rules %}
 {% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
 --# rows of {{ rule.name }}
-SELECT COUNT(*) AS n
-FROM {{ rule.table }} AS t
+{%- filter fit %}
+SELECT COUNT(*) AS n FROM {{ rule.table }} AS t
 WHERE {% for condition in rule.single.conditions %}{{ condition }}
-  AND {% endfor %}{{ rule.single.goes | indent(prefix="  ") }};
+  AND {% endfor %}{{ rule.single.goes }};
+{%- endfilter %}
 {% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
-SELECT
-    DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended,
-    COUNT(*) AS roots
-FROM {{ rule.table }} AS i
-WHERE {{ rule.eligible | join(sep="
-  AND ") }}
-GROUP BY 1
-ORDER BY 1;
+{%- filter fit %}
+SELECT DATE_FORMAT({{ rule.ended }}, '%Y-%m') AS ended, COUNT(*) AS roots FROM {{ rule.table }} AS i
+WHERE {{ rule.eligible | join(sep=" AND ") }}
+GROUP BY 1 ORDER BY 1;
+{%- endfilter %}
 {% endif %}{% endfor %}
+-- What follows asks views and routines of the installation, which need its owner role.
+
+-- Indexes that the statements need.
+--# indexes
+SELECT i.index_name, i.table_name, i.usable FROM {{ control }}.index_state AS i ORDER BY i.index_name;
+
+-- Rows whose parent is not there, by edge.
+--# orphans
+CALL {{ control }}.orphans();
+

@@ -5,13 +5,14 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
-{% for index in indexes %}
+{% for index in indexes -%}
 -- {{ index.why }}
 --! create index {{ index.name }}
+{%- filter fit %}
 CREATE INDEX CONCURRENTLY IF NOT EXISTS {{ index.ident }}
     ON {{ index.table }} ({{ index.columns }})
 {%- if index.predicates | length > 0 %}
-    WHERE {{ index.predicates | join(sep="
-      AND ") }}
+    WHERE {{ index.predicates | join(sep=" AND ") }}
 {%- endif %};
+{%- endfilter %}
 {% endfor %}

@@ -107,9 +107,6 @@ BEGIN
     ) AS f;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_judge
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_judge({{ rule.key_type }}[], {{ rule.time_type }}, timestamptz, boolean) IS
-    'The families of these roots that may go, and why the others stay. p_lock: locks their rows of {{ rule.table_name }} first. [body @body@]';
 
 {% if rule.timed.adopts -%}
 -- {{ rule.name }}_adopted: what is known of the rows of these families that name no root, as older versions of the application
@@ -157,9 +154,6 @@ BEGIN
 {%- endfor %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_adopted
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_adopted({{ rule.key_type }}[]) IS
-    'What finds the rows of these families that name no root. o_lost: by table, whether there may be any. Reads only. [body @body@]';
 
 {% endif -%}
 -- {{ rule.name }}_delete_families: deletes whole families, found by their roots, whatever the {{ rule.end_time_name }} of their rows.
@@ -209,9 +203,6 @@ BEGIN
     END IF;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_delete_families
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete_families(bigint, {{ rule.key_type }}[], boolean) IS
-    'Deletes these families, in the caller''s transaction, and answers how many rows by table. p_watched: whether something may keep rows. timed_families() and timed_named() call it. [body @body@]';
 
 -- {{ rule.name }}_count_families: how many rows of each table belong to these families.
 --# create function {{ control }}.{{ rule.name }}_count_families
@@ -247,6 +238,3 @@ BEGIN
     ];
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_count_families
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_count_families({{ rule.key_type }}[]{% if rule.timed.adopts %}, jsonb{% endif %}) IS
-    'Rows of these families, by table{% if rule.timed.adopts %}; p_adopted: what was known of them before they went{% endif %}. Reads only. [body @body@]';

@@ -6,8 +6,6 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
-
 {{ w::rows(control=control, rule=rule) }}
 
 -- {{ rule.name }}_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
@@ -20,52 +18,46 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force
 AS $windrow$
 BEGIN
     RETURN ARRAY[(
-        SELECT t.{{ rule.end_time }}
-        FROM {{ rule.table }} AS t
+{%- filter fit %}
+        SELECT t.{{ rule.end_time }} FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to[1]
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
+{%- endfilter %}
         ORDER BY t.{{ rule.end_time }} OFFSET p_skip[1] LIMIT 1
     )];
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_at
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_at({{ rule.time_type }}, {{ rule.time_type }}[], bigint[]) IS
-    'When a window ends that has p_skip rows. Reads only; window_timed() calls it. [body @body@]';
 
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 --# create function {{ control }}.{{ rule.name }}_delete
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keep {{ rule.key_type }}[], p_key text)
-RETURNS bigint
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
+    p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_keep {{ rule.key_type }}[], p_key text, OUT o_rows bigint
+)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_rows bigint;
 {%- if rule.archive %}
+DECLARE
     v_kept bigint;
 {%- endif %}
 BEGIN
     IF p_key IS NULL THEN
 {%- if rule.archive %}
-        {{ w::archived(archive=rule.archive, rows="v_rows", delete=w::delete_plain(rule=rule)) | indent(prefix="        ") }}
+        {{ w::archived(archive=rule.archive, rows="o_rows", delete=w::delete_plain(rule=rule)) | indent(prefix="        ") }}
     ELSE
-        {{ w::archived(archive=rule.archive, rows="v_rows", delete=w::delete_plain_one(rule=rule)) | indent(prefix="        ") }}
+        {{ w::archived(archive=rule.archive, rows="o_rows", delete=w::delete_plain_one(rule=rule)) | indent(prefix="        ") }}
     END IF;
 {%- else %}
-        {{ w::delete_plain(rule=rule) | indent(prefix="        ") }};
+        {{ w::delete_plain(rule=rule) | trim_start | indent(prefix="        ") }};
     ELSE
-        {{ w::delete_plain_one(rule=rule) | indent(prefix="        ") }};
+        {{ w::delete_plain_one(rule=rule) | trim_start | indent(prefix="        ") }};
     END IF;
-    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    GET DIAGNOSTICS o_rows = ROW_COUNT;
 {%- endif %}
-    RETURN v_rows;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_delete
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.time_type }}, {{ rule.time_type }}, {{ rule.key_type }}[], text) IS
-    'Deletes rows of {{ rule.table_name }}, in the caller''s transaction, and answers how many; timed_batch() and timed_named() call it. [body @body@]';
 --# become who installs
 RESET ROLE;

@@ -6,7 +6,6 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
 -- IN (SELECT unnest(list)) looks a value up in a hash of the list, however many families are held.
 
 {% if rule.timed.by_family -%}
@@ -19,9 +18,6 @@ LANGUAGE sql STABLE
 AS $windrow$
     SELECT f.{{ rule.key }}::{{ rule.key_type }} FROM {{ rule.table }} AS f WHERE {{ rule.timed.is_root_f }};
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_roots
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_roots() IS
-    'The keys of the rows of {{ rule.table_name }} that are the root of their family. Statements take its text in. [body @body@]';
 
 {% if rule.timed.adopts -%}
 -- {{ rule.name }}_rooted: the keys of the rows whose root is there.
@@ -34,9 +30,6 @@ AS $windrow$
     FROM {{ rule.table }} AS r
     WHERE EXISTS (SELECT FROM {{ rule.timed.roots }} AS f(id) WHERE f.id = {{ rule.timed.family_of_root }});
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_rooted
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rooted() IS
-    'The keys of the rows of {{ rule.table_name }} whose root is there. Statements take its text in. [body @body@]';
 
 {% endif -%}
 {% endif -%}
@@ -60,9 +53,6 @@ AS $windrow$
     UNION ALL{% else %};{% endif %}
 {%- endfor %}
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_names_{{ member.position }}
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_names_{{ member.position }}({{ rule.key_type }}[]) IS
-    'What rows of these instances, which name no root, name in {{ member.table_name }}. Statements take its text in. [body @body@]';
 
 {% endif -%}
 {% endfor -%}
@@ -83,9 +73,6 @@ BEGIN
     ];
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_at
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_at({{ rule.time_type }}, {{ rule.time_type }}[], bigint[]) IS
-    'By table, when a window ends that has p_skip rows; not asked where p_to is NULL. Reads only; window_timed() calls it. [body @body@]';
 
 -- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% if rule.timed.others %};
 -- what is held of {% for other in rule.timed.others %}{% if not loop.first %} and {% endif %}{{ other.table_name }}{% endfor %}{% endif %}.
@@ -294,9 +281,6 @@ BEGIN
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_keep
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_keep({{ rule.time_type }}, {{ rule.time_type }}, timestamptz, boolean) IS
-    'What stays of the window from p_from to p_to, with the reasons. p_lock: locks the rows of {{ rule.table_name }} in it first. [body @body@]';
 
 -- {{ rule.name }}_delete: deletes the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}.
 --# create function {{ control }}.{{ rule.name }}_delete
@@ -364,9 +348,6 @@ BEGIN
 {%- endfor %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_delete
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
-    'Deletes, in the caller''s transaction, what {{ rule.name }}_keep does not keep of the window from p_from to p_to. timed_batch() calls it. [body @body@]';
 
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
 --# create function {{ control }}.{{ rule.name }}_count
@@ -413,9 +394,6 @@ BEGIN
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_count
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_count({{ rule.time_type }}, {{ rule.time_type }}, timestamptz) IS
-    'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only. [body @body@]';
 
 {% include "30_families.sql" %}
 {%- if rule.timed.others %}
@@ -441,9 +419,6 @@ AS $windrow$
 {%- endfor %}
     ) AS o(key);
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_other
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_other(text) IS
-    'The key of a row that belongs to no family and can be held; NULL where there is none. Reads only; row_of_key() calls it. [body @body@]';
 {%- endif %}
 
 -- {{ rule.name }}_strays: by table, rows that do not share the {{ rule.end_time_name }} of their root, and rows without one.
@@ -463,8 +438,5 @@ AS $windrow$
     UNION ALL{% else %};{% endif %}
 {%- endfor %}
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_strays
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_strays() IS
-    'Rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body @body@]';
 --# become who installs
 RESET ROLE;

@@ -7,8 +7,7 @@ SET statement_timeout = '1min';
 SET ROLE {{ owner }};
 
 -- {{ rule.name }}_scope: whom the rule may clean, and up to which end time (exclusive).
-{%- if rule.per %}
--- One row per scope with a policy{% if rule.source %} or another retention of its own{% endif %}{% if not rule.opt_in %}; the row without a scope holds for all others{% endif %}.
+{%- if rule.per %} One row per scope with a policy{% if rule.source %} or another retention of its own{% endif %}{% if not rule.opt_in %}; the row without a scope holds for all others{% endif %}.
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_scope
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
@@ -22,20 +21,14 @@ AS $windrow$
 BEGIN
     RETURN QUERY
 {%- if rule.per %}
-    SELECT
-        p.scope::{{ rule.scope_type }},
+    SELECT p.scope::{{ rule.scope_type }},
         {% if not rule.opt_in %}CASE WHEN p.enabled THEN {% endif %}{{ rule.cutoff_of_policy }}{% if not rule.opt_in %} ELSE '-infinity' END{% endif %}
     FROM {{ control }}.policy AS p
-    WHERE p.rule = {{ rule.literal }}
-      {%- if rule.opt_in %}
-      AND p.enabled
-      {%- endif %}
-      AND (p_scope IS NULL OR p.scope = p_scope)
+    WHERE p.rule = {{ rule.literal }}{% if rule.opt_in %} AND p.enabled{% endif %} AND (p_scope IS NULL OR p.scope = p_scope)
 {%- if rule.source %}
     UNION ALL
     -- {{ rule.source.why }}
-    SELECT
-        {{ rule.source.scope }}::{{ rule.scope_type }},
+    SELECT {{ rule.source.scope }}::{{ rule.scope_type }},
         {% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {% endif %}{{ rule.cutoff_of_source }}{% if rule.source.ends %} ELSE '-infinity' END{% endif %}
     FROM {{ rule.source.rows }}
     WHERE (p_scope IS NULL OR {{ rule.source.scope_text }} = p_scope)
@@ -43,27 +36,16 @@ BEGIN
       AND {{ rule.source.says }}
       {%- endif %}
       AND NOT EXISTS (
-          SELECT FROM {{ control }}.policy AS p
-          WHERE p.rule = {{ rule.literal }}
-            AND p.scope = {{ rule.source.scope_text }}
+          SELECT FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }}
       )
 {%- endif %}
 {%- if not rule.opt_in %}
     UNION ALL
-    SELECT
-        NULL,
-        {{ rule.cutoff_of_default }}
-    WHERE p_scope IS NULL
+    SELECT NULL, {{ rule.cutoff_of_default }} WHERE p_scope IS NULL
     UNION ALL
-    SELECT
-        p_scope::{{ rule.scope_type }},
-        {{ rule.cutoff_of_default }}
+    SELECT p_scope::{{ rule.scope_type }}, {{ rule.cutoff_of_default }}
     WHERE p_scope IS NOT NULL
-      AND NOT EXISTS (
-          SELECT FROM {{ control }}.policy AS p
-          WHERE p.rule = {{ rule.literal }}
-            AND p.scope = p_scope
-      )
+      AND NOT EXISTS (SELECT FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = p_scope)
       {%- if rule.source %}
       AND NOT EXISTS (
           SELECT FROM {{ rule.source.rows }}
@@ -75,17 +57,10 @@ BEGIN
       {%- endif %}
 {%- endif %};
 {%- else %}
-    SELECT
-        NULL::{{ rule.scope_type }},
-        {{ rule.cutoff_of_default }};
+    SELECT NULL::{{ rule.scope_type }}, {{ rule.cutoff_of_default }};
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_scope
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_scope(timestamptz, bigint, text) IS
-    'Cutoffs by scope, counted from p_as_of, in the zone of the application ({{ zone }}). p_retention overrides the policies{% if rule.source %} and the source{% endif %}, never under {{ rule.minimum }} seconds; the safety lag of {{ rule.safety_lag }} seconds is added. [body @body@]';
-
--- Row security would hide rows that hang on what goes: with row_security = off it is an error, not a gap.
 
 {% if rule.newest | length > 0 -%}
 -- {{ rule.name }}_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
@@ -97,9 +72,7 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE
 AS $windrow$
-    SELECT
-        i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }},
-        ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
+    SELECT i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }}, ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
         (
             true
             {{ w::not_newest(rule=rule) | indent(prefix="            ") }}
@@ -110,9 +83,6 @@ AS $windrow$
 {%- endif %}
     WHERE {{ rule.eligible | join(sep=" AND ") }};
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_roots
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_roots() IS
-    'The final roots of {{ rule.table_name }}, and whether they stay as the newest of their group. Reads only. [body @body@]';
 
 {% endif -%}
 -- {{ rule.name }}_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
@@ -131,23 +101,16 @@ AS $windrow$
 BEGIN
     RETURN QUERY
 {%- if rule.newest | length > 0 and rule.per and rule.opt_in %}
-    SELECT r.o_key, r.o_ended{% if rule.last %}, r.o_started{% endif %}
-    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
+    SELECT r.o_key, r.o_ended{% if rule.last %}, r.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
     CROSS JOIN LATERAL (
-        SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %}
-        FROM {{ control }}.{{ rule.name }}_roots() AS i
-        WHERE i.o_scope = s.scope
-          AND i.o_{{ rule.along }} < s.cutoff{% if rule.last %} AND i.o_ended < s.cutoff{% endif %}
-          AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key)
-          AND NOT i.o_newest
-        ORDER BY i.o_{{ rule.along }}, i.o_key
-        LIMIT p_limit
+        SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
+        WHERE i.o_scope = s.scope AND i.o_{{ rule.along }} < s.cutoff{% if rule.last %} AND i.o_ended < s.cutoff{% endif %}
+          AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
+        ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit
     ) AS r
-    ORDER BY r.o_{{ rule.along }}, r.o_key
-    LIMIT p_limit;
+    ORDER BY r.o_{{ rule.along }}, r.o_key LIMIT p_limit;
 {%- elif rule.newest | length > 0 %}
-    SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %}
-    FROM {{ control }}.{{ rule.name }}_roots() AS i
+    SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
 {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = i.o_scope
 {%- endif %}
@@ -162,10 +125,8 @@ BEGIN
           SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c{% if rule.per %} WHERE c.scope IS NULL{% endif %}
       ){% if rule.per %}){% endif %}
 {%- endif %}
-      AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key)
-      AND NOT i.o_newest
-    ORDER BY i.o_{{ rule.along }}, i.o_key
-    LIMIT p_limit;
+      AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
+    ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit;
 {%- elif rule.per and rule.opt_in %}
     SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}{% if rule.last %}, r.started{% endif %}
     FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
@@ -184,11 +145,9 @@ BEGIN
 {%- if rule.last %}
           AND {{ rule.last.ended }} < s.cutoff
 {%- endif %}
-        ORDER BY {{ rule.ended }}, i.{{ rule.key }}
-        LIMIT p_limit
+        ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit
     ) AS r
-    ORDER BY r.{% if rule.last %}started{% else %}{{ rule.ended_name }}{% endif %}, r.{{ rule.key }}
-    LIMIT p_limit;
+    ORDER BY r.{% if rule.last %}started{% else %}{{ rule.ended_name }}{% endif %}, r.{{ rule.key }} LIMIT p_limit;
 {%- else %}
     SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
     FROM {{ rule.table }} AS i
@@ -199,9 +158,7 @@ BEGIN
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
         ON s.scope = i.{{ rule.per }}
     {%- endif %}
-    WHERE {{ rule.ended }} < (
-        SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c
-    )
+    WHERE {{ rule.ended }} < (SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c)
       {%- if rule.per %}
       AND {{ rule.ended }} < coalesce(s.cutoff, (
           SELECT c.cutoff FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS c WHERE c.scope IS NULL
@@ -216,14 +173,10 @@ BEGIN
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
-    ORDER BY {{ rule.ended }}, i.{{ rule.key }}
-    LIMIT p_limit;
+    ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit;
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_next
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_next(timestamptz, bigint, text, {{ rule.time_type }}, {{ rule.key_type }}, bigint) IS
-    'The next p_limit roots after the cursor (p_after_time, p_after_key), {% if rule.last %}those that began first at first{% else %}oldest first{% endif %}. Reads only; judge() decides. [body @body@]';
 
 {%- if rule.keeps | length > 0 %}
 
@@ -239,11 +192,11 @@ BEGIN
     RETURN ARRAY(
 {%- for keep in rule.keeps %}
         -- {{ keep.why }}
-        SELECT m.id
-        FROM unnest(p_members) AS m(id)
+
+{%- filter fit %}
+        SELECT m.id FROM unnest(p_members) AS m(id)
         WHERE EXISTS (
-            SELECT
-            FROM {{ keep.hops.0.table }} AS {{ keep.hops.0.alias }}
+            SELECT FROM {{ keep.hops.0.table }} AS {{ keep.hops.0.alias }}
 {%- for hop in keep.hops %}
 {%- if not loop.first %}
             JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
@@ -251,15 +204,13 @@ BEGIN
 {%- endfor %}
             WHERE {{ keep.hops.0.on }}
         )
+{%- endfilter %}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
     );
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_kept
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_kept({{ rule.id_type }}[]) IS
-    'Which of the given members a row of another table keeps: as long as it is there, their families stay. Reads only; judge() calls it. [body @body@]';
 {%- endif %}
 {%- if rule.meets | length > 0 %}
 
@@ -287,9 +238,6 @@ BEGIN
 {%- endfor %};
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_met
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_met({{ rule.id_type }}[]) IS
-    'Which other members share a row with the given ones that goes with all of its parents. Reads only; judge() calls it. [body @body@]';
 {%- endif %}
 
 -- {{ rule.name }}_members: rows of {{ rule.table_name }}, locked or not: whether they are final, and roots; when they ended{% if rule.zoned %}, in UTC{% endif %};
@@ -337,15 +285,15 @@ BEGIN
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended{{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
-        INTO o_ids, o_final, o_root, o_ended, o_place
-        FROM (
+        INTO o_ids, o_final, o_root, o_ended, o_place FROM (
+{%- filter fit %}
             SELECT {{ rule.level_columns }}
             FROM {{ rule.table }} AS i
             WHERE i.{{ rule.key }} = ANY (p_ids)
 {%- if locking %}
-            ORDER BY i.{{ rule.key }}
-            FOR UPDATE SKIP LOCKED
+            ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED
 {%- endif %}
+{%- endfilter %}
         ) AS m
 {%- if rule.per %}
         LEFT JOIN unnest(p_scopes::{{ rule.scope_type }}[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope
@@ -376,9 +324,6 @@ BEGIN
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_members
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_members({{ rule.id_type }}[], boolean, text[]) IS
-    'The rows of some ids; p_lock: those that FOR UPDATE SKIP LOCKED gets.{% if rule.links | length > 0 %} o_upper, o_lower: both ends of the links {% if rule.closed %}of{% else %}below{% endif %} these rows.{% endif %} judge() calls it, level by level. [body @body@]';
 {%- if rule.links and rule.candidates and not rule.closed %}
 
 -- {{ rule.name }}_above: the rows right above some rows.
@@ -395,9 +340,6 @@ AS $windrow$
 {%- endfor %}
     );
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_above
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_above({{ rule.id_type }}[]) IS
-    'The rows of which the given ones are parts. Reads only; row_of_key() asks whether a row is of a family of the rule. [body @body@]';
 {%- endif %}
 {%- if rule.newest | length > 0 %}
 
@@ -415,38 +357,35 @@ BEGIN
         RETURN ARRAY(SELECT i.o_key::{{ rule.id_type }} FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
 {%- for newest in rule.newest %}
+    -- The last of each {{ newest.group_name }} that stays is looked for once for each of them, and not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
+{%- filter fit %}
             SELECT i.{{ rule.key }} AS key, {{ newest.taken }}
             FROM {{ rule.table }} AS i
             WHERE i.{{ rule.key }} = ANY (p_ids)
               AND {{ newest.placed | join(sep=" AND ") }}
 {%- for predicate in newest.counted_of_i %} AND {{ predicate }}{% endfor %}
+{%- endfilter %}
         ), last AS MATERIALIZED (
-            -- Once for each {{ newest.group_name }}, and not for every row.
-            SELECT {{ newest.groups_of_g }}, {{ newest.place_of_l }}
-            FROM (SELECT DISTINCT {{ newest.groups_of_c }} FROM counted AS c) AS g
+            SELECT {{ newest.groups_of_g }}, {{ newest.place_of_l }} FROM (SELECT DISTINCT {{ newest.groups_of_c }} FROM counted AS c) AS g
             CROSS JOIN LATERAL {{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_g, lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="            ") }} AS l ({{ newest.columns_of_l }})
         )
-        SELECT c.key::{{ rule.id_type }}
-        FROM counted AS c
-        LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
+        SELECT c.key::{{ rule.id_type }} FROM counted AS c LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
         WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE
     );
 {%- endfor %}
     RETURN v_newest;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_newest
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_newest({{ rule.id_type }}[], boolean) IS
-    'Which of some rows are roots that stay whatever their age: the newest of their group, and those without a place in it. judge() calls it. [body @body@]';
 {%- endif %}
 
 {{ w::count_below(control=control, rule=rule) }}
 
 -- {{ rule.name }}_delete: deletes the families of the given members, children before parents. Has no transaction control.
 {%- if rule.collects %}
--- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for.
+-- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
+-- rule keeps is looked for while the rows are there that it names.
 {%- endif %}
 {%- if rule.cascading %}
 -- p_left: the tables that are left to foreign keys, by their places; nobody needs the keys then.
@@ -475,10 +414,10 @@ BEGIN
 {%- for collect in rule.collects %}
 {%- if collect.users %}
     IF NOT p_left @> ARRAY[{{ collect.users }}] THEN
-        {{ w::collect(collect=collect) | indent }}
+        {{ w::collect(collect=collect) | trim_start | indent(prefix="        ") }}
     END IF;
 {%- else %}
-    {{ w::collect(collect=collect) }}
+    {{ w::collect(collect=collect) | trim_start | indent }}
 {%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
@@ -492,8 +431,9 @@ BEGIN
 {%- for step in rule.steps %}
 {%- for release in step.releases %}
     -- {{ release.why }}
-    UPDATE {{ release.table }} AS t
-    SET {{ release.nulls }}
+
+{%- filter fit %}
+    UPDATE {{ release.table }} AS t SET {{ release.nulls }}
 {%- if release.edge.via %}
     FROM {{ release.edge.via.table }} AS p
     WHERE p.{{ release.edge.via.key }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }}
@@ -501,9 +441,12 @@ BEGIN
 {%- else %}
     WHERE t.{{ release.edge.column }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }};
 {%- endif %}
+{%- endfilter %}
+{%- filter fit %}
     IF EXISTS (
-        SELECT FROM {{ release.table }} AS t {{ w::named_by(edge=release.edge, keys=release.edge.keys) | indent(prefix="        ") }}
+        SELECT FROM {{ release.table }} AS t {{ w::named_by(edge=release.edge, keys=release.edge.keys) }}
     ) THEN
+{%- endfilter %}
         RAISE EXCEPTION 'rows of % could not be updated', {{ release.table_literal }}
             USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
     END IF;
@@ -515,9 +458,6 @@ BEGIN
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_delete
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.id_type }}[], {{ rule.id_type }}[], integer[], boolean) IS
-    'Deletes what belongs to p_members, and these, in the caller''s transaction, and answers how many by table. p_artifacts: whose files are recorded; p_watched: whether something may keep rows. batch_end_time() calls it. [body @body@]';
 
 -- {{ rule.name }}_undated: roots that are final but carry no end time; they can never become due.
 {%- if rule.last %}
@@ -530,8 +470,9 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
-        SELECT i.{{ rule.key }}
-        FROM {{ rule.table }} AS i
+
+{%- filter fit %}
+        SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i
         WHERE {{ rule.ended }} IS NULL
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
@@ -541,6 +482,7 @@ AS $windrow$
 {%- elif rule.per %}
           AND (p_scope IS NULL OR i.{{ rule.per }} = p_scope::{{ rule.scope_type }})
 {%- endif %}
+{%- endfilter %}
 {%- if rule.last %}
         UNION ALL
         -- Those that began before the cutoff, and of which nothing says when they ended.
@@ -569,9 +511,6 @@ AS $windrow$
 {%- endif %}
     );
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_undated
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
-    'Roots that are final but have no {{ rule.end_time_name }}, so that no retention can ever be reached. Reads only. [body @body@]';
 
 {% if rule.per and rule.opt_in -%}
 -- {{ rule.name }}_unlisted: roots that would be due, of scopes without a policy. They stay; a preview counts them.
@@ -588,8 +527,7 @@ BEGIN
         SELECT count(*)
 {%- if rule.newest | length > 0 %}
         FROM {{ control }}.{{ rule.name }}_roots() AS i
-        WHERE i.o_{{ rule.along }} < v_default{% if rule.last %} AND i.o_ended < v_default{% endif %}
-          AND NOT i.o_newest
+        WHERE i.o_{{ rule.along }} < v_default{% if rule.last %} AND i.o_ended < v_default{% endif %} AND NOT i.o_newest
 {%- else %}
         FROM {{ rule.table }} AS i
 {%- if rule.last %}
@@ -603,23 +541,21 @@ BEGIN
           AND {{ predicate }}
 {%- endfor %}
 {%- endif %}
+
+{%- filter fit %}
           AND NOT EXISTS (
 {%- if rule.source %}
               SELECT FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, NULL) AS s
               WHERE s.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}
 {%- else %}
               SELECT FROM {{ control }}.policy AS p
-              WHERE p.rule = {{ rule.literal }}
-                AND p.enabled
-                AND p.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}::text
+              WHERE p.rule = {{ rule.literal }} AND p.enabled AND p.scope = i.{% if rule.newest | length > 0 %}o_scope{% else %}{{ rule.per }}{% endif %}::text
 {%- endif %}
           )
+{%- endfilter %}
     );
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_unlisted
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_unlisted(timestamptz, bigint) IS
-    'How many roots are older than the default retention and stay, since their scope has no policy. Reads the whole table; previews call it. [body @body@]';
 {% endif -%}
 --# become who installs
 RESET ROLE;

@@ -6,8 +6,6 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- Row security would hide rows that must go: with row_security = off it is an error, not a gap.
-
 -- {{ rule.name }}_search: the next rows of {{ rule.table_name }} behind p_after, at most p_rows of them, in the order of an index.
 {%- for pass in rule.single.passes %}
 -- Pass {{ pass.number }}, {{ pass.name }}: {{ pass.why }}
@@ -47,12 +45,8 @@ BEGIN
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_search
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_search(integer, text[], bigint, timestamptz, timestamptz) IS
-    'The keys of the next rows to look at, and the place of the last one, from which the next call goes on. Reads only. [body @body@]';
 
 -- {{ rule.name }}_verdict: which of these rows are due: {{ rule.single.why }}
--- Without p_as_of, their time does not matter.
 --# create function {{ control }}.{{ rule.name }}_verdict
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_verdict(
     p_pass integer, p_keys {{ rule.single.key_type }}[], p_as_of timestamptz, p_cutoff timestamptz
@@ -76,9 +70,7 @@ DECLARE
 {%- endif %}
 BEGIN
     RETURN QUERY
-    SELECT
-        k.key,
-        {{ rule.single.due_cast }},
+    SELECT k.key, {{ rule.single.due_cast }},
         CASE
             WHEN k.key IN (SELECT unnest({{ control }}.held_keys({{ rule.literal }})::{{ rule.single.key_type }}[])) THEN 'HELD'
 {{- w::held_above(control=control, rule=rule, pad="            ") }}
@@ -86,8 +78,9 @@ BEGIN
             WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
 {%- endif %}
         END
-    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position)
-    JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+    FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+
+{%- filter fit %}
     WHERE {% for condition in rule.single.conditions %}{{ condition }}
       AND {% endfor %}
 {%- if rule.single.expiry -%}
@@ -98,17 +91,15 @@ BEGIN
 {%- endfor %}
       )
 {%- else -%}
-{{ rule.single.goes | indent(prefix="      ") }}
+{{ rule.single.goes }}
 {%- if rule.single.aged %}
       AND (p_as_of IS NULL OR t.{{ rule.single.time }} < {% if rule.single.in_zone %}v_cutoff{% else %}p_cutoff{% endif %} OR t.{{ rule.single.time }} IS NULL)
 {%- endif %}
 {%- endif %}
+{%- endfilter %}
     ORDER BY k.position;
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_verdict
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_verdict(integer, {{ rule.single.key_type }}[], timestamptz, timestamptz) IS
-    'Which of the named rows are due, in their order, and why one of them stays. [body @body@]';
 
 {% if rule.single.family -%}
 {{ w::count_below(control=control, rule=rule) }}
@@ -143,7 +134,7 @@ BEGIN
 {%- if rule.single.family %}
     o_rows := ARRAY[{{ rule.zeros }}];
 {%- for collect in rule.collects %}
-    {{ w::collect(collect=collect) | replace(from="p_members", to="v_members") }}
+    {{ w::collect(collect=collect) | trim_start | indent | replace(from="p_members", to="v_members") }}
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- if not loop.last %}
@@ -153,28 +144,26 @@ BEGIN
     {{ w::all_gone_below(control=control, rule=rule, watched="v_watched", members="v_members") }}
 {%- endif %}
     WITH gone AS (
-        DELETE FROM {{ rule.table }} AS t
-        USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
+        DELETE FROM {{ rule.table }} AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
+
+{%- filter fit %}
         WHERE {{ rule.single.same_key }}
 {%- if rule.single.orphan %}
-          AND {{ rule.single.goes | indent(prefix="          ") }}
+          AND {{ rule.single.goes }}
 {%- endif %}
         RETURNING k.key, k.position{% if rule.archive %}, ROW(t.*)::{{ rule.table }} AS whole{% endif %}
+{%- endfilter %}
     )
 {%- if rule.archive %},
     {{ w::keep_gone(archive=rule.archive, row="(g.whole).*") | indent }}
 {%- endif %}
     SELECT {% if rule.single.family %}o_rows[:{{ rule.steps | length - 1 }}] || count(*){% else %}ARRAY[count(*)]{% endif %}, coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}'){% if rule.archive %}, (SELECT count(*) FROM kept){% endif %}
-    INTO o_rows, o_samples{% if rule.archive %}, v_kept{% endif %}
-    FROM gone AS g;
+    INTO o_rows, o_samples{% if rule.archive %}, v_kept{% endif %} FROM gone AS g;
 {%- if rule.archive %}
     {{ w::all_kept(archive=rule.archive, rows="o_rows[cardinality(o_rows)]") | indent }}
 {%- endif %}
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_delete
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_delete(bigint, {{ rule.single.key_type }}[]) IS
-    'Deletes the given rows of {{ rule.table_name }}{% if rule.single.family %} with what belongs to them{% endif %}, in the caller''s transaction. Answers how many by table, and the first keys; batch_single() and single_named() call it. [body @body@]';
 {%- if rule.single.expiry and rule.single.aged %}
 
 -- {{ rule.name }}_undated: rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}; they can never become due.
@@ -186,10 +175,8 @@ SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
 BEGIN
     RETURN ARRAY(
-        SELECT {{ rule.single.key_text }}
-        FROM {{ rule.table }} AS t
-        WHERE t.{{ rule.end_time }} IS NULL
-          AND t.{{ rule.single.time }} IS NULL
+        SELECT {{ rule.single.key_text }} FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} IS NULL AND t.{{ rule.single.time }} IS NULL
 {%- for condition in rule.single.conditions %}
           AND {{ condition }}
 {%- endfor %}
@@ -198,9 +185,6 @@ BEGIN
     );
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_undated
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_undated(timestamptz, text) IS
-    'Rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}, as long as the fallback is on. Reads only. [body @body@]';
 {%- endif %}
 {%- if rule.single.keep_last %}
 
@@ -211,14 +195,10 @@ RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
-    SELECT count(*)
-    FROM {{ rule.table }} AS t
+    SELECT count(*) FROM {{ rule.table }} AS t
     WHERE {% for condition in rule.single.conditions %}{{ condition }}
       AND {% endfor %}({{ rule.single.unranked }});
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_unranked
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_unranked() IS
-    'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() calls it. [body @body@]';
 {%- endif %}
 --# become who installs
 RESET ROLE;

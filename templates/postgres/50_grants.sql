@@ -13,21 +13,16 @@ BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
     FOR v_right IN
         SELECT DISTINCT format('ALL (%I) ON %s', t.attname, t.attrelid::regclass) AS told
-        FROM pg_attribute AS t
-        CROSS JOIN LATERAL aclexplode(t.attacl) AS a
+        FROM pg_attribute AS t CROSS JOIN LATERAL aclexplode(t.attacl) AS a
         WHERE a.grantee = {{ owner_literal }}::regrole
         UNION ALL
         SELECT DISTINCT format('ALL ON %s', c.oid::regclass)
-        FROM pg_class AS c
-        CROSS JOIN LATERAL aclexplode(c.relacl) AS a
-        WHERE c.relnamespace <> {{ control_literal }}::regnamespace
-          AND a.grantee = {{ owner_literal }}::regrole
+        FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
+        WHERE c.relnamespace <> {{ control_literal }}::regnamespace AND a.grantee = {{ owner_literal }}::regrole
         UNION ALL
         SELECT DISTINCT format('ALL ON SCHEMA %I', n.nspname)
-        FROM pg_namespace AS n
-        CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
-        WHERE n.nspname <> {{ control_literal }}
-          AND a.grantee = {{ owner_literal }}::regrole
+        FROM pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
+        WHERE n.nspname <> {{ control_literal }} AND a.grantee = {{ owner_literal }}::regrole
     LOOP
         EXECUTE format('REVOKE %s FROM {{ owner }}', v_right.told);
     END LOOP;

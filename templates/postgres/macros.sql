@@ -8,34 +8,34 @@
 {#- The case of row t: a hold of what it belongs to keeps it. -#}
 {% macro held_above(control, rule, pad) -%}
 {%- for above in rule.single.above %}
+{%- filter fit %}
 {{ pad }}WHEN v_above AND EXISTS (
 {%- for way in above.ways %}
 {%- if loop.first %}
-{{ pad }}    SELECT FROM {{ way.table }} AS {{ way.alias }}
+    SELECT FROM {{ way.table }} AS {{ way.alias }}
 {%- else %}
-{{ pad }}    JOIN {{ way.table }} AS {{ way.alias }} ON {{ way.on }}
+    JOIN {{ way.table }} AS {{ way.alias }} ON {{ way.on }}
 {%- endif %}
 {%- endfor %}
-{{ pad }}    JOIN {{ control }}.hold AS h ON h.rule = {{ above.rule }} AND h.key = {{ above.key }}
-{{ pad }}    WHERE {{ above.ways.0.on }}
-{{ pad }}      AND {{ self::holds_now() }}
-{{ pad }}) THEN 'HELD'
+    JOIN {{ control }}.hold AS h ON h.rule = {{ above.rule }} AND h.key = {{ above.key }}
+    WHERE {{ above.ways.0.on }}
+      AND {{ self::holds_now() }}
+) THEN 'HELD'
+{%- endfilter %}
 {%- endfor %}
 {%- endmacro held_above %}
 
 {#- The place of the last root of a group that stays. A small group has no such one. -#}
 {% macro last_that_stays(rule, newest, same, lock="") -%}
 (
+{%- filter fit %}
     SELECT {{ newest.place_of_n }}
     FROM {{ rule.table }} AS n
     WHERE {{ same | join(sep=" AND ") }}
       AND {{ newest.ordered | join(sep=" AND ") }}
 {%- for predicate in newest.counted %} AND {{ predicate }}{% endfor %}
-    ORDER BY {{ newest.order }}
-    LIMIT 1{% if newest.offset > 0 %} OFFSET {{ newest.offset }}{% endif %}
-{%- if lock %}
-    {{ lock }}
-{%- endif %}
+{%- endfilter %}
+    ORDER BY {{ newest.order }} LIMIT 1{% if newest.offset > 0 %} OFFSET {{ newest.offset }}{% endif %}{% if lock %} {{ lock }}{% endif %}
 )
 {%- endmacro last_that_stays %}
 
@@ -44,10 +44,12 @@
 {% for newest in rule.newest -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 AND (
+{%- filter fit %}
     {{ newest.placeless | join(sep=" OR ") }}
 {%- if newest.of | length > 0 %}
     OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
+{%- endfilter %}
     OR ({{ newest.place_of_i }}) < {{ self::last_that_stays(rule=rule, newest=newest, same=newest.same_as_i) | indent }}
 )
 {%- if not loop.last %}
@@ -68,31 +70,34 @@ CROSS JOIN LATERAL (
 {#- What a rule of single rows looks at next in a pass: o_keys, and the place of the last of them, o_after. -#}
 {% macro search_pass(rule, pass) -%}
 o_keys := ARRAY(
-        SELECT {{ rule.single.key_of_t }}
-        FROM {{ rule.table }} AS t
+        SELECT {{ rule.single.key_of_t }} FROM {{ rule.table }} AS t
+{%- filter fit %}
         WHERE {{ pass.reached }}
           AND (p_after IS NULL OR {{ pass.passed }})
 {%- for predicate in pass.predicates %}
           AND {{ predicate }}
 {%- endfor %}
-        ORDER BY {{ pass.order }}
-        LIMIT p_rows
+{%- endfilter %}
+        ORDER BY {{ pass.order }} LIMIT p_rows
     );
 {%- if pass.by_key %}
     o_after := ARRAY[o_keys[cardinality(o_keys)]];
 {%- else %}
     o_after := (
+{%- filter fit %}
         SELECT ARRAY[{% for place in pass.along %}t.{{ place.column }}::text{% if not loop.last %}, {% endif %}{% endfor %}]
-        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
-        JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+{%- endfilter %}
     );
 {%- endif %}
 {%- endmacro search_pass %}
 
 {#- How many rows of each table belong to given rows of the root table. -#}
 {% macro count_below(control, rule) -%}
--- {{ rule.name }}_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
+-- {{ rule.name }}_count: how many rows of each table belong to the given members, in the order of deletion.
+{%- if rule.collects %} The keys of tables
 -- in between are read where they are not given.
+{%- endif %}
 --# create function {{ control }}.{{ rule.name }}_count
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(p_members {{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.variable }} {{ collect.key_type }}[] DEFAULT NULL{% endfor %})
 RETURNS bigint[]
@@ -101,34 +106,35 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
 AS $windrow$
 BEGIN
 {%- for collect in rule.collects %}
+{%- filter fit %}
     {{ collect.variable }} := coalesce({{ collect.variable }}, ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) | indent(prefix="        ") }}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) }}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
     ));
+{%- endfilter %}
 {%- endfor %}
     RETURN ARRAY[
 {%- for step in rule.steps %}
+{%- filter fit %}
 {%- if step.edges | length == 1 %}
-        (SELECT count(*) FROM {{ step.table }} AS t {{ self::named_by(edge=step.edges.0, keys=step.edges.0.keys_of_rows) | indent(prefix="        ") }}){% if not loop.last %},{% endif %}
+        (SELECT count(*) FROM {{ step.table }} AS t {{ self::named_by(edge=step.edges.0, keys=step.edges.0.keys_of_rows) }}){% if not loop.last %},{% endif %}
 {%- else %}
         (SELECT count(*) FROM (
 {%- for edge in step.edges %}
-            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) | indent(prefix="            ") }}
+            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) }}
 {%- if not loop.last %}
             UNION{% endif %}
 {%- endfor %}
         ) AS t){% if not loop.last %},{% endif %}
 {%- endif %}
+{%- endfilter %}
 {%- endfor %}
     ];
 END
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_count
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_count({{ rule.id_type }}[]{% for collect in rule.collects %}, {{ collect.key_type }}[]{% endfor %}) IS
-    'Rows by table that belong to the given members, in the order of deletion. Reads only. [body @body@]';
 {%- endmacro count_below %}
 
 {#- What finds the rows t that name one of some keys by an edge, behind FROM. -#}
@@ -139,14 +145,16 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
 
 {#- The keys of a table whose rows go, for the tables below it. -#}
 {% macro collect(collect) -%}
+{%- filter fit %}
 {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) | indent(prefix="        ") }}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) }}
 {%- if not loop.last %}
         UNION{% endif %}
-{%- endfor %}{% if collect.edges | length == 1 %} ORDER BY 1{% else %}
-        ORDER BY 1{% endif %}
+{%- endfor %}
+        ORDER BY 1
     );
+{%- endfilter %}
 {%- endmacro collect %}
 
 {#- What copies the rows of "gone", the deletion before it, into an archive. -#}
@@ -170,7 +178,7 @@ END IF;
 {#- A deletion of rows t whose copies go to an archive; counted in "rows". -#}
 {% macro archived(archive, rows, delete) -%}
 WITH gone AS (
-    {{ delete | indent }}
+    {{ delete | trim_start | indent }}
     RETURNING t.*
 ),
 {{ self::keep_gone(archive=archive) }}
@@ -197,30 +205,35 @@ WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 
 {#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; and the row p_key. -#}
 {% macro delete_plain(rule) -%}
+{%- filter fit %}
 DELETE FROM {{ rule.table }} AS t
 WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
   AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
+{%- endfilter %}
 {%- endmacro delete_plain %}
 
 {% macro delete_plain_one(rule) -%}
-DELETE FROM {{ rule.table }} AS t
-WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
+{%- filter fit %}
+DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
+{%- endfilter %}
 {%- endmacro delete_plain_one %}
 
 {#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
 {% macro delete_by(step, edge) -%}
+{%- filter fit %}
 DELETE FROM {{ step.table }} AS t
 {%- if step.collected %} WHERE t.{{ step.key }} = ANY ({{ step.collected }})
 {%- elif edge.via %} USING {{ edge.via.table }} AS p
 WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.unless }}
 {%- else %} WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
 {%- endif %}
+{%- endfilter %}
 {%- endmacro delete_by %}
 
 {#- The deletion from one table, counted. -#}
@@ -238,22 +251,25 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {% macro delete_rows(step, control, watched) -%}
 {%- for edge in step.edges %}
 {%- if edge.near %}
+{%- filter fit %}
     {{ edge.near }} := CASE WHEN {{ control }}.are_close({{ edge.keys }}) THEN {{ control }}.those_found({{ edge.keys }}, ARRAY(
         SELECT t.{{ edge.column }}::{{ edge.key_type }} FROM {{ step.table }} AS t
         WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
         LIMIT cardinality({{ edge.keys }})
     )) ELSE {{ edge.keys }} END;
+{%- endfilter %}
 {%- endif %}
 {%- if step.archive %}
     {{ self::archived(archive=step.archive, rows="v_rows", delete=self::delete_by(step=step, edge=edge)) | indent }}
 {%- else %}
-    {{ self::delete_by(step=step, edge=edge) | indent }};
+    {{ self::delete_by(step=step, edge=edge) | trim_start | indent }};
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %} o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
 {%- if edge.via %}
-    PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (  -- while the rows are there that they name
-        SELECT FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) | indent(prefix="        ") }}
-    ));
+{%- filter fit %}
+    PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (
+        SELECT FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) }}));
+{%- endfilter %}
 {%- endif %}
 {%- endfor %}
 {%- endmacro delete_rows %}
@@ -276,8 +292,7 @@ ALTER TABLE {{ table }}
 
 {#- The rows of the root table of a rule by time, as the kernel asks for them. -#}
 {% macro rows(control, rule) -%}
--- {{ rule.name }}_rows: the rows of {{ rule.table_name }}: their family, their time, whether they are its root, whether their own time
--- says when they go, and whether they are over. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
+-- {{ rule.name }}_rows: the rows of {{ rule.table_name }}. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
 --# create function {{ control }}.{{ rule.name }}_rows
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows()
 RETURNS TABLE (
@@ -285,8 +300,9 @@ RETURNS TABLE (
 )
 LANGUAGE sql STABLE
 AS $windrow$
-    SELECT
-        r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, r.{{ rule.end_time }}::{{ rule.time_type }},
+
+{%- filter fit %}
+    SELECT r.{{ rule.key }}::{{ rule.key_type }}, ({{ rule.timed.family_of_root }})::{{ rule.key_type }}, r.{{ rule.end_time }}::{{ rule.time_type }},
         {{ rule.timed.is_root_r }},
         {{ rule.timed.is_alone_r }},
         {% if rule.timed.ended %}r.{{ rule.timed.ended }} IS NOT NULL{% else %}true{% endif %}
@@ -294,8 +310,6 @@ AS $windrow$
 {%- for condition in rule.timed.conditions_of_rows %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
 {%- endfor %};
+{%- endfilter %}
 $windrow$;
---# comment on function {{ control }}.{{ rule.name }}_rows
-COMMENT ON FUNCTION {{ control }}.{{ rule.name }}_rows() IS
-    'The rows of {{ rule.table_name }} with their families and times. Reads only; the kernel asks it for those of a window, undated ones, or one. [body @body@]';
 {%- endmacro rows %}

@@ -1,9 +1,7 @@
 {% import "macros.sql" as w -%}
 -- Rows whose parent is not there, by edge.
 --# orphans
-SELECT o.edge, o.orphans
-FROM {{ control }}.orphans() AS o
-ORDER BY o.edge;
+SELECT o.edge, o.orphans FROM {{ control }}.orphans() AS o ORDER BY o.edge;
 
 -- Indexes that the statements need.
 --# indexes
@@ -17,19 +15,28 @@ ORDER BY n.index_name;
 {% for rule in rules %}
 {% if rule.single and not rule.single.expiry %}-- {{ rule.name }}: rows of {{ rule.table_name }} that {% if rule.single.orphan %}name something which is gone{% else %}enough rows of their group are newer than{% endif %}, whether or not they may go.
 --# rows of {{ rule.name }}
-SELECT count(*) AS rows
-FROM {{ rule.table }} AS t
+{%- filter fit %}
+SELECT count(*) AS rows FROM {{ rule.table }} AS t
 WHERE {% for condition in rule.single.conditions %}{{ condition }}
-  AND {% endfor %}{{ rule.single.goes | indent(prefix="  ") }};
+  AND {% endfor %}{{ rule.single.goes }};
+{%- endfilter %}
 {% else %}{% if not rule.by_end %}-- {{ rule.name }}: rows of {{ rule.table_name }} by their {{ rule.end_time_name }}, whether or not they may go.{% else %}-- {{ rule.name }}: final roots by age, whether or not their family may go.{% endif %}
 --# ages of {{ rule.name }}
-SELECT date_trunc('month', {% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %}) AS ended, count(*) AS roots
-FROM {{ rule.table }} AS i
-{%- if rule.last %}
-{{ w::last_end(rule=rule) }}
-{%- endif %}
+{%- if not rule.last %}
+{%- filter fit %}
+SELECT date_trunc('month', {{ rule.ended }}) AS ended, count(*) AS roots FROM {{ rule.table }} AS i
 {%- if rule.by_end or rule.candidates %}
 WHERE {{ rule.eligible | join(sep=" AND ") }}
 {%- endif %}
 GROUP BY 1 ORDER BY 1;
+{%- endfilter %}
+{%- else %}
+SELECT date_trunc('month', {{ rule.last.ended }}) AS ended, count(*) AS roots
+FROM {{ rule.table }} AS i
+{{ w::last_end(rule=rule) }}
+{%- if rule.by_end or rule.candidates %}
+WHERE {{ rule.eligible | join(sep=" AND ") }}
+{%- endif %}
+GROUP BY 1 ORDER BY 1;
+{%- endif %}
 {% endif %}{% endfor %}

@@ -420,7 +420,7 @@ fn a_bundle_has_every_file_whole_and_a_review_has_a_lock_in_place_of_the_kernel(
         let text = below(&bundle, kernel).unwrap_or_else(|| panic!("no {kernel}"));
         assert!(text.lines().count() > 60, "{kernel} is not whole");
     }
-    for own in ["11_spec.sql", "30_workflow_instances.sql", "verify.sql"] {
+    for own in ["20_indexes.sql", "30_workflow_instances.sql", "verify.sql"] {
         assert!(below(&review, own).is_some(), "{own}");
         assert_eq!(below(&review, own), below(&bundle, own), "{own}");
     }
@@ -454,11 +454,13 @@ fn stale_files_are_shown_and_exit_with_one() {
     assert!(generate(&["--check"]).starts_with("exit: 1"));
     assert!(generate(&[]).starts_with("exit: 0"));
     assert!(generate(&["--check"]).starts_with("exit: 0"));
-    let file = folder.path().join("dolphinscheduler/postgres/11_spec.sql");
+    let file = folder
+        .path()
+        .join("dolphinscheduler/postgres/20_indexes.sql");
     std::fs::write(&file, "-- by hand\n").unwrap_or_else(|error| panic!("{error}"));
     let said = generate(&["--check"]);
     assert!(
-        said.starts_with("exit: 1\n--- stdout\n--- a/dolphinscheduler/postgres/11_spec.sql\n"),
+        said.starts_with("exit: 1\n--- stdout\n--- a/dolphinscheduler/postgres/20_indexes.sql\n"),
         "{said}"
     );
     assert!(said.contains("\n--- by hand\n"), "{said}");

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
@@ -14,65 +12,85 @@ USE windrow_airflow_3;
 
 -- Rule asset_event reads the roots that are final, oldest first.
 CALL make_index('windrow_asset_event_timestamp_id',
-    'ALTER TABLE `airflow`.`asset_event` ADD INDEX `windrow_asset_event_timestamp_id` (`timestamp`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`asset_event`
+        ADD INDEX `windrow_asset_event_timestamp_id` (`timestamp`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- asset_partition_dag_run is searched by the rows of dag_run that go.
 CALL make_index('windrow_asset_partition_dag_run_created_dag_run_id',
-    'ALTER TABLE `airflow`.`asset_partition_dag_run` ADD INDEX `windrow_asset_partition_dag_run_created_dag_run_id` (`created_dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`asset_partition_dag_run`
+        ADD INDEX `windrow_asset_partition_dag_run_created_dag_run_id` (`created_dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- backfill_dag_run is searched by the rows of dag_run that go.
 CALL make_index('windrow_backfill_dag_run_dag_run_id',
-    'ALTER TABLE `airflow`.`backfill_dag_run` ADD INDEX `windrow_backfill_dag_run_dag_run_id` (`dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`backfill_dag_run`
+        ADD INDEX `windrow_backfill_dag_run_dag_run_id` (`dag_run_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule connection_test_request reads what is due, oldest first.
 CALL make_index('windrow_connection_test_request_updated_at',
-    'ALTER TABLE `airflow`.`connection_test_request` ADD INDEX `windrow_connection_test_request_updated_at` (`updated_at`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`connection_test_request`
+        ADD INDEX `windrow_connection_test_request_updated_at` (`updated_at`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_runs reads the roots that are final, oldest first.
 -- A part of it is an expression: while MySQL builds it, others read the table, but nobody writes to it.
 CALL make_index('windrow_dag_run_dag_id_end_date_updated_at_id',
-    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_end_date_updated_at_id` (`dag_id`, (coalesce(`end_date`, `updated_at`)), `id`), ALGORITHM = INPLACE, LOCK = SHARED');
+    'ALTER TABLE `airflow`.`dag_run`
+        ADD INDEX `windrow_dag_run_dag_id_end_date_updated_at_id` (`dag_id`, (coalesce(`end_date`, `updated_at`)), `id`),
+            ALGORITHM = INPLACE, LOCK = SHARED');
 
 -- Rule dag_runs keeps the newest roots of each dag_id.
 CALL make_index('windrow_dag_run_dag_id_run_type_run_after_id',
-    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_run_after_id` (`dag_id`, `run_type`, `run_after`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`dag_run`
+        ADD INDEX `windrow_dag_run_dag_id_run_type_run_after_id` (`dag_id`, `run_type`, `run_after`, `id`), ALGORITHM = INPLACE,
+            LOCK = NONE');
 
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
 CALL make_index('windrow_dag_run_dag_id_run_type_logical_date_id',
-    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_logical_date_id` (`dag_id`, `run_type`, `logical_date`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`dag_run`
+        ADD INDEX `windrow_dag_run_dag_id_run_type_logical_date_id` (`dag_id`, `run_type`, `logical_date`, `id`), ALGORITHM = INPLACE,
+            LOCK = NONE');
 
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
 CALL make_index('windrow_dag_run_dag_id_run_type_partition_date_run_after_id',
-    'ALTER TABLE `airflow`.`dag_run` ADD INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id` (`dag_id`, `run_type`, `partition_date`, `run_after`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`dag_run`
+        ADD INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id` (`dag_id`, `run_type`, `partition_date`, `run_after`, `id`),
+            ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_version reads the roots that are final, oldest first.
 CALL make_index('windrow_dag_version_created_at_id',
-    'ALTER TABLE `airflow`.`dag_version` ADD INDEX `windrow_dag_version_created_at_id` (`created_at`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`dag_version`
+        ADD INDEX `windrow_dag_version_created_at_id` (`created_at`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule dag_version keeps the newest roots of each dag_id.
 CALL make_index('windrow_dag_version_dag_id_version_number_id',
-    'ALTER TABLE `airflow`.`dag_version` ADD INDEX `windrow_dag_version_dag_id_version_number_id` (`dag_id`, `version_number`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`dag_version`
+        ADD INDEX `windrow_dag_version_dag_id_version_number_id` (`dag_id`, `version_number`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- deadline is searched by the rows of dag_run that go.
 CALL make_index('windrow_deadline_dagrun_id',
-    'ALTER TABLE `airflow`.`deadline` ADD INDEX `windrow_deadline_dagrun_id` (`dagrun_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`deadline`
+        ADD INDEX `windrow_deadline_dagrun_id` (`dagrun_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- deadline is searched by the rows of deadline_alert that are due.
 CALL make_index('windrow_deadline_deadline_alert_id',
-    'ALTER TABLE `airflow`.`deadline` ADD INDEX `windrow_deadline_deadline_alert_id` (`deadline_alert_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`deadline`
+        ADD INDEX `windrow_deadline_deadline_alert_id` (`deadline_alert_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- deadline_alert is searched by the rows of serialized_dag that go.
 CALL make_index('windrow_deadline_alert_serialized_dag_id',
-    'ALTER TABLE `airflow`.`deadline_alert` ADD INDEX `windrow_deadline_alert_serialized_dag_id` (`serialized_dag_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`deadline_alert`
+        ADD INDEX `windrow_deadline_alert_serialized_dag_id` (`serialized_dag_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule import_error reads what is due, oldest first.
 CALL make_index('windrow_import_error_timestamp',
-    'ALTER TABLE `airflow`.`import_error` ADD INDEX `windrow_import_error_timestamp` (`timestamp`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`import_error`
+        ADD INDEX `windrow_import_error_timestamp` (`timestamp`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule job reads what is due, oldest first.
 CALL make_index('windrow_job_latest_heartbeat',
-    'ALTER TABLE `airflow`.`job` ADD INDEX `windrow_job_latest_heartbeat` (`latest_heartbeat`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`job`
+        ADD INDEX `windrow_job_latest_heartbeat` (`latest_heartbeat`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- partitioned_asset_key_log is searched by the rows of asset_event that are due.
 CALL make_index('windrow_partitioned_asset_key_log_asset_event_id',
-    'ALTER TABLE `airflow`.`partitioned_asset_key_log` ADD INDEX `windrow_partitioned_asset_key_log_asset_event_id` (`asset_event_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `airflow`.`partitioned_asset_key_log`
+        ADD INDEX `windrow_partitioned_asset_key_log_asset_event_id` (`asset_event_id`), ALGORITHM = INPLACE, LOCK = NONE');

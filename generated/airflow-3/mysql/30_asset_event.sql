@@ -3,28 +3,22 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- asset_event_types: what the work tables have their types from. Keys and scopes are those of asset_event.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body a4aa10950d20]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`asset_event` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- asset_event_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_next;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_next$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_next(IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 0a3866461c15]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -44,15 +38,11 @@ BEGIN
     ORDER BY i.`timestamp`, i.`id`
     LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- asset_event_members: the rows of one depth of work_seen.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d75bd0e47841]'
 BEGIN
     IF p_lock THEN
@@ -77,13 +67,11 @@ BEGIN
         SET o_found = ROW_COUNT();
     END IF;
 END$$
-DELIMITER ;
 
 -- asset_event_against: the members that stay for a reason outside of their family.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_against;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_against(IN p_newest boolean, IN p_lock boolean)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps. [body a8dc6fde4391]'
 BEGIN
     -- A row of dagrun_asset_event keeps the row of asset_event that event_id names.
@@ -92,13 +80,10 @@ BEGIN
     SELECT m.id, 6 FROM work_member AS m WHERE EXISTS (SELECT 1 FROM `airflow`.`dagrun_asset_event` AS t1 WHERE t1.`event_id` = m.id)
         OR EXISTS (SELECT 1 FROM `airflow`.`partitioned_asset_key_log` AS t1 WHERE t1.`asset_event_id` = m.id);
 END$$
-DELIMITER ;
 
 -- asset_event_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_count$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_count(OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 5cdfa701199c]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -107,13 +92,11 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`asset_alias_asset_event` AS t ON t.`event_id` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`asset_event` AS t ON t.`id` = w.id;
 END$$
-DELIMITER ;
 
 -- asset_event_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: asset_alias_asset_event, asset_event. [body e2b522dcd21c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -133,13 +116,10 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- asset_event_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_undated;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_undated$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no timestamp. Reads only. [body 8025d56eeff4]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -149,13 +129,11 @@ BEGIN
       AND i.`asset_id` IS NOT NULL
     ORDER BY i.`id`;
 END$$
-DELIMITER ;
 
 -- asset_event_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 816e1ae17357]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -171,41 +149,33 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- asset_event_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 9e10dcdfaba5]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_row$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 9d830f2e2c2d]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`id` AS k1 FROM `airflow`.`asset_event` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`id` AS k1 FROM `airflow`.`asset_event` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            INSERT INTO work_hold (k1) SELECT CAST(TRIM(p_key) AS DECIMAL(41));
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`id` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = r.k1
-    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`id` AS CHAR), true INTO o_key, o_found FROM work_hold AS r
+            STRAIGHT_JOIN `airflow`.`asset_event` AS i ON i.`id` = r.k1
+            ORDER BY CAST(i.`id` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_asset_event.sql', '[

@@ -3,17 +3,14 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- asset_state_types: the types of asset_state_store. The kernel makes other work tables like these.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_types()
-SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of asset_state_store. [body 87ee1c4cda33]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_types() SQL SECURITY DEFINER
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of asset_state_store. [body 8052ba6328d9]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -23,148 +20,93 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (
-        PRIMARY KEY (k1, k2)
-    ) ENGINE = InnoDB AS
-    SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1, k2)) ENGINE = InnoDB AS
+        SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- asset_state_search: the next rows of asset_state_store behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_search;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 444b89f6ac2d]'
 BEGIN
     DECLARE v_under_way boolean;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_row (pass, row_key, k1, k2)
-        SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
-        FROM work_cursor AS c
-        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t
-        WHERE c.position = 1
-          AND (t.`asset_id` > c.k1 OR (t.`asset_id` = c.k1 AND t.`key` > c.k2))
-        ORDER BY t.`asset_id`, t.`key`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, k1, k2) SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
+            FROM work_cursor AS c STRAIGHT_JOIN `airflow`.`asset_state_store` AS t WHERE c.position = 1
+            AND (t.`asset_id` > c.k1 OR (t.`asset_id` = c.k1 AND t.`key` > c.k2)) ORDER BY t.`asset_id`, t.`key` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_row (pass, row_key, k1, k2)
-        SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
-        FROM `airflow`.`asset_state_store` AS t
-        ORDER BY t.`asset_id`, t.`key`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, k1, k2) SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
+            FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1, k2)
-        SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
-        FROM work_target AS r
-        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-        FOR UPDATE;
+        INSERT INTO work_row (pass, row_key, k1, k2) SELECT p_pass, CAST(JSON_ARRAY(t.`asset_id`, t.`key`) AS CHAR), t.`asset_id`, t.`key`
+            FROM work_target AS r STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1, k2)
     SELECT 2, r.pass, r.row_key, r.k1, r.k2 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
-DELIMITER ;
 
 -- asset_state_verdict: which of the rows in work_row are deleted:
 -- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_verdict;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 69fd8c19f2f2]'
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 52f7d5c598ce]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
-        INSERT INTO work_locked (position)
-        SELECT r.position
-        FROM work_row AS r
-        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-        ORDER BY r.position
-        FOR UPDATE SKIP LOCKED;
+        INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
+            STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2 ORDER BY r.position
+            FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1, k2)
-    SELECT JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[0]')), JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[1]'))
-    FROM hold AS h
-    WHERE h.rule = 'asset_state'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    INSERT IGNORE INTO work_held (k1, k2) SELECT JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[0]')), JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[1]'))
+        FROM hold AS h WHERE h.rule = 'asset_state' AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT
-        p_look, r.position,
+    SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t.`updated_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`updated_at`
-    FROM work_row AS r
-    STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-    LEFT JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
-    WHERE (
-          t.`asset_id` IS NOT NULL
-          AND NOT EXISTS (
-              SELECT 1 FROM `airflow`.`asset` AS p1
-              JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
-              WHERE p1.`id` = t.`asset_id`
-          )
-      )
-      AND (p_as_of IS NULL OR t.`updated_at` < v_cutoff OR t.`updated_at` IS NULL);
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+        LEFT JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
+    WHERE (t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
+        JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))
+        AND (p_as_of IS NULL OR t.`updated_at` < v_cutoff OR t.`updated_at` IS NULL);
 END$$
-DELIMITER ;
 
 -- asset_state_delete: deletes the rows in work_gone.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body ca7bb2379446]'
 BEGIN
     DECLARE v_rows bigint;
-    DELETE t
-    FROM work_gone AS g
-    STRAIGHT_JOIN work_row AS r ON r.position = g.position
-    STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2;
+    DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2;
     SET v_rows = ROW_COUNT();
     CALL single_gone('asset_state', v_rows);
     SET o_rows = CONCAT('[', v_rows, ']');
 END$$
-DELIMITER ;
 
 -- asset_state_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 5cbcbd22f49c]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_due$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_due(IN p_limit bigint, OUT o_families bigint,
+    OUT o_complete boolean) SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 97bf66f080f2]'
 BEGIN
-    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit
-    INTO o_families, o_complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        SELECT
-            t.`updated_at` AS due,
-            (
-                (
-                    t.`asset_id` IS NOT NULL
-                    AND NOT EXISTS (
-                        SELECT 1 FROM `airflow`.`asset` AS p1
-                        JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
-                        WHERE p1.`id` = t.`asset_id`
-                    )
-                )
-                AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
-            ) IS TRUE AS goes
+        SELECT t.`updated_at` AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
+            JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))
+            AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND) IS TRUE AS goes
         FROM (
-            SELECT t.`asset_id` AS k1, t.`key` AS k2
-            FROM `airflow`.`asset_state_store` AS t
-            ORDER BY t.`asset_id`, t.`key`
-            LIMIT p_limit
+            SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT p_limit
         ) AS r
         STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
     ) AS n;

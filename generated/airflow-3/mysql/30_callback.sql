@@ -3,17 +3,14 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- callback_types: the types of callback. The kernel makes other work tables like these.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_types()
-SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of callback. [body c51f17995dd8]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_types() SQL SECURITY DEFINER
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of callback. [body 9208b3758abd]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -23,203 +20,125 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (
-        PRIMARY KEY (k1)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- callback_search: the next rows of callback behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_search;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body a2f177b652e1]'
 BEGIN
     DECLARE v_under_way boolean;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_row (pass, row_key, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
-        FROM work_cursor AS c
-        STRAIGHT_JOIN `airflow`.`callback` AS t
-        WHERE c.position = 1
-          AND t.`id` > c.k1
-          AND t.`state` IN ('scheduled', 'success', 'failed')
-        ORDER BY t.`id`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id` FROM work_cursor AS c
+            STRAIGHT_JOIN `airflow`.`callback` AS t WHERE c.position = 1 AND t.`id` > c.k1
+            AND t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_row (pass, row_key, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
-        FROM `airflow`.`callback` AS t
-        WHERE t.`state` IN ('scheduled', 'success', 'failed')
-        ORDER BY t.`id`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id` FROM `airflow`.`callback` AS t
+            WHERE t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
-        FROM work_target AS r
-        STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
-        FOR UPDATE;
+        INSERT INTO work_row (pass, row_key, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id` FROM work_target AS r
+            STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1)
     SELECT 2, r.pass, r.row_key, r.k1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
-DELIMITER ;
 
 -- callback_verdict: which of the rows in work_row are deleted:
 -- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_verdict;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 08ba77957c7a]'
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body d81c887ffd77]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
-        INSERT INTO work_locked (position)
-        SELECT r.position
-        FROM work_row AS r
-        STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
-        ORDER BY r.position
-        FOR UPDATE SKIP LOCKED;
+        INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
+            ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1)
-    SELECT h.`key`
-    FROM hold AS h
-    WHERE h.rule = 'callback'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'callback'
+        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT
-        p_look, r.position,
+    SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t.`created_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`created_at`
-    FROM work_row AS r
-    STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
-    LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE t.`state` IN ('scheduled', 'success', 'failed')
-      AND (
-          t.`id` IS NOT NULL
-          AND NOT EXISTS (
-              SELECT 1 FROM `airflow`.`deadline` AS p1
-              WHERE p1.`callback_id` = t.`id`
-          )
-      )
-      AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
+    WHERE t.`state` IN ('scheduled', 'success', 'failed') AND (t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1
+        WHERE p1.`callback_id` = t.`id`)) AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
 END$$
-DELIMITER ;
 
 -- callback_rows: how many rows of each table belong to the ids in work_taken, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_rows$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_rows(OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_taken, as a JSON list in the order of deletion: deadline, callback. Reads only. [body 41fb7ee4bea6]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
     SET o_rows = '';
-
     -- deadline: rows belong to callback.
     SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_taken AS w
-    STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id;
+    SELECT COUNT(*) INTO v_more FROM windrow_airflow_3.work_taken AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, v_rows);
-
     -- callback: each row with what belongs to it.
     SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_taken AS w
-    STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = w.id;
+    SELECT COUNT(*) INTO v_more FROM windrow_airflow_3.work_taken AS w STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = w.id;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
 END$$
-DELIMITER ;
 
 -- callback_delete: deletes the rows in work_gone, and before them what belongs to them.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body 06a714c135af]'
+    SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body 0d7ba2d7edc4]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
     SET o_rows = '';
     -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
     -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
-
     -- deadline: rows belong to callback.
     SET v_rows = 0;
-    SELECT EXISTS (
-        SELECT 1
-        FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id
-    ) INTO v_any;
+    SELECT EXISTS (SELECT 1 FROM windrow_airflow_3.work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id
+        ) INTO v_any;
     IF v_any THEN
-        DELETE t
-        FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id;
+        DELETE t FROM windrow_airflow_3.work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', ');
-
     -- callback: the rows themselves.
-    DELETE t
-    FROM work_gone AS g
-    STRAIGHT_JOIN work_row AS r ON r.position = g.position
-    STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1;
+    DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1;
     SET v_rows = ROW_COUNT();
     CALL single_gone('callback', v_rows);
     SET o_rows = CONCAT('[', o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- callback_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 742463c9d3d9]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_due$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_due(IN p_limit bigint, OUT o_families bigint,
+    OUT o_complete boolean) SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 09c5ec6abff6]'
 BEGIN
-    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit
-    INTO o_families, o_complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        SELECT
-            t.`created_at` AS due,
-            (
-                (
-                    t.`id` IS NOT NULL
-                    AND NOT EXISTS (
-                        SELECT 1 FROM `airflow`.`deadline` AS p1
-                        WHERE p1.`callback_id` = t.`id`
-                    )
-                )
-                AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
-            ) IS TRUE AS goes
+        SELECT t.`created_at` AS due, ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1
+            WHERE p1.`callback_id` = t.`id`))
+                AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
         FROM (
-            SELECT t.`id` AS k1
-            FROM `airflow`.`callback` AS t
-            WHERE t.`state` IN ('scheduled', 'success', 'failed')
-            ORDER BY t.`id`
-            LIMIT p_limit
+            SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed')
+                ORDER BY t.`id` LIMIT p_limit
         ) AS r
         STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
     ) AS n;

@@ -3,125 +3,83 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- connection_test_request_types: the type of keys, for the work tables of the kernel.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of connection_test_request.id. [body c5376526b93c]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT t.`id` AS id FROM `airflow`.`connection_test_request` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
--- connection_test_request_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock what it reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_window;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
-SQL SECURITY DEFINER
+-- connection_test_request_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock
+-- what it reads.
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_window$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_window(IN p_from datetime(6),
+    IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'The updated_at of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body ee32f2644dbd]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
     FROM (
-        SELECT t.`updated_at` AS due
-        FROM `airflow`.`connection_test_request` AS t
-        WHERE t.`updated_at` >= p_from
-          AND t.`updated_at` < o_to
-          AND t.`state` IN ('success', 'failed')
-        ORDER BY t.`updated_at`
-        LIMIT p_families, 1
+        SELECT t.`updated_at` AS due FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` >= p_from AND t.`updated_at` < o_to
+            AND t.`state` IN ('success', 'failed') ORDER BY t.`updated_at` LIMIT p_families, 1
     ) AS x;
 END$$
-DELIMITER ;
 
 -- connection_test_request_rows: rows of connection_test_request, for rows_timed().
-DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
+    IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; window, the first p_limit that are not in work_keep. Reads only. [body 3041b471a3dd]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due)
-        SELECT t.`id`, t.`updated_at`
-        FROM work_target AS c
-        STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id
-        WHERE t.`state` IN ('success', 'failed');
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM work_target AS c
+            STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
     WHEN 'undated' THEN
-        INSERT INTO work_row (id)
-        SELECT t.`id`
-        FROM `airflow`.`connection_test_request` AS t
-        WHERE t.`updated_at` IS NULL
-          AND t.`state` IN ('success', 'failed');
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` IS NULL
+            AND t.`state` IN ('success', 'failed');
     ELSE
-        INSERT INTO work_row (id, due)
-        SELECT t.`id`, t.`updated_at`
-        FROM `airflow`.`connection_test_request` AS t
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
-        WHERE t.`updated_at` >= p_from
-          AND t.`updated_at` < p_to
-          AND t.`state` IN ('success', 'failed')
-          AND k1.id IS NULL
-        ORDER BY t.`updated_at`, t.`id`
-        LIMIT p_limit;
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`updated_at` FROM `airflow`.`connection_test_request` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
+            AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`updated_at`, t.`id` LIMIT p_limit;
     END CASE;
 END$$
-DELIMITER ;
 
 -- connection_test_request_count: how many rows a window has.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_count$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_count(IN p_from datetime(6),
+    IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'The rows of connection_test_request in a window, counted up to p_limit. Reads only. [body f3a924aaaa1f]'
 BEGIN
     SELECT COUNT(*)
     INTO o_rows
     FROM (
-        SELECT t.`updated_at`
-        FROM `airflow`.`connection_test_request` AS t
-        WHERE t.`updated_at` >= p_from
-          AND t.`updated_at` < p_to
-          AND t.`state` IN ('success', 'failed')
-        LIMIT p_limit
+        SELECT t.`updated_at` FROM `airflow`.`connection_test_request` AS t WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to
+            AND t.`state` IN ('success', 'failed') LIMIT p_limit
     ) AS x;
 END$$
-DELIMITER ;
 
 -- connection_test_request_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_delete;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_delete$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_delete(IN p_run bigint,
+    IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of connection_test_request, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body 3a44b9e890e8]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t
-        FROM work_target AS c
-        STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id
-        WHERE t.`state` IN ('success', 'failed');
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id
+            WHERE t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     ELSE
-        INSERT INTO work_due (due)
-        SELECT DISTINCT t.`updated_at`
-        FROM `airflow`.`connection_test_request` AS t
-        WHERE t.`updated_at` >= p_from
-          AND t.`updated_at` < p_to
-          AND t.`state` IN ('success', 'failed');
-        DELETE t
-        FROM work_due AS w
-        STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`updated_at` = w.due
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
-        WHERE k1.id IS NULL
-          AND t.`state` IN ('success', 'failed');
+        INSERT INTO work_due (due) SELECT DISTINCT t.`updated_at` FROM `airflow`.`connection_test_request` AS t
+            WHERE t.`updated_at` >= p_from AND t.`updated_at` < p_to AND t.`state` IN ('success', 'failed');
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`updated_at` = w.due
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

@@ -3,28 +3,22 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- dag_runs_types: what the work tables have their types from. Keys and scopes are those of dag_run.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body 0d129c73080e]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- dag_runs_keys: the work tables for the keys of tables between the members and others.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_keys;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_keys(IN p_make boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_keys$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_keys(IN p_make boolean) SQL SECURITY DEFINER
 COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body 3a6aa093651d]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_task_instance, work_k_task_instance_history;
@@ -35,13 +29,10 @@ BEGIN
             SELECT t.`task_instance_id` AS id FROM `airflow`.`task_instance_history` AS t LIMIT 0;
     END IF;
 END$$
-DELIMITER ;
 
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 90f28128820a]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
@@ -142,15 +133,11 @@ BEGIN
     INSERT INTO work_root (id, ended)
     SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- dag_runs_members: the rows of one depth of work_seen.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d93577978ecc]'
 BEGIN
     IF p_lock THEN
@@ -177,13 +164,11 @@ BEGIN
         SET o_found = ROW_COUNT();
     END IF;
 END$$
-DELIMITER ;
 
 -- dag_runs_against: the members that stay for a reason outside of their family.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean, IN p_lock boolean)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body 44ccd6ba2c7b]'
 BEGIN
     -- While the newest are locked, nobody can delete them and leave the group without.
@@ -329,13 +314,10 @@ BEGIN
           )) IS NOT TRUE;
     END IF;
 END$$
-DELIMITER ;
 
 -- dag_runs_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_count$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_count(OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 74e114f51bb9]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -344,7 +326,8 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
     INSERT INTO work_k_task_instance_history (id) SELECT t.`task_instance_id` AS id FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+        AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
     CREATE TEMPORARY TABLE work_k_asset_partition_dag_run (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`id` AS id FROM work_gone AS w
         STRAIGHT_JOIN `airflow`.`asset_partition_dag_run` AS t ON t.`created_dag_run_id` = w.id;
     SET o_rows = '[';
@@ -361,22 +344,24 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`hitl_detail` AS t ON t.`ti_id` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+        STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+        AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance_history AS w
         STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+        AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_instance_note` AS t ON t.`ti_id` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
-        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id`
+        AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_reschedule` AS t ON t.`ti_id` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_task_instance AS w
-        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+        STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id`
+        AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`dag_run` AS p ON p.`id` = w.id
         STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
@@ -384,13 +369,11 @@ BEGIN
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`dag_run` AS t ON t.`id` = w.id;
     DROP TEMPORARY TABLE work_k_asset_partition_dag_run;
 END$$
-DELIMITER ;
 
 -- dag_runs_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -401,7 +384,8 @@ BEGIN
         STRAIGHT_JOIN `airflow`.`task_instance` AS t ON t.`dag_id` = p.`dag_id` AND t.`run_id` = p.`run_id`;
     INSERT INTO work_k_task_instance_history (id) SELECT t.`task_instance_id` FROM work_k_task_instance AS w
         STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+        AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
     -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
     -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
     -- partitioned_asset_key_log: rows belong to asset_partition_dag_run.
@@ -451,10 +435,12 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- rendered_task_instance_fields: rows belong to task_instance.
     SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+        STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+        AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
     IF v_any THEN
         DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+            STRAIGHT_JOIN `airflow`.`rendered_task_instance_fields` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+            AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
@@ -468,10 +454,12 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- task_instance_history: rows belong to task_instance.
     SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+        AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
     IF v_any THEN
         DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id`
+            AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
@@ -485,10 +473,12 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- task_map: rows belong to task_instance.
     SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+        STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id`
+        AND t.`map_index` = p.`map_index`) INTO v_any;
     IF v_any THEN
         DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+            STRAIGHT_JOIN `airflow`.`task_map` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id`
+            AND t.`map_index` = p.`map_index`;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
@@ -501,10 +491,12 @@ BEGIN
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- xcom: rows belong to task_instance.
     SELECT EXISTS (SELECT 1 FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-        STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`) INTO v_any;
+        STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id`
+        AND t.`map_index` = p.`map_index`) INTO v_any;
     IF v_any THEN
         DELETE t FROM work_k_task_instance AS w STRAIGHT_JOIN `airflow`.`task_instance` AS p ON p.`id` = w.id
-            STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id` AND t.`map_index` = p.`map_index`;
+            STRAIGHT_JOIN `airflow`.`xcom` AS t ON t.`dag_id` = p.`dag_id` AND t.`task_id` = p.`task_id` AND t.`run_id` = p.`run_id`
+            AND t.`map_index` = p.`map_index`;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
@@ -539,13 +531,10 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- dag_runs_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_undated;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_undated$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no end_date or updated_at. Reads only. [body 93579ab9f843]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -556,13 +545,11 @@ BEGIN
       AND i.`state` IN ('success', 'failed')
     ORDER BY i.`id`;
 END$$
-DELIMITER ;
 
 -- dag_runs_unlisted: final roots that would be old enough, of scopes that nobody lists.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_unlisted;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_unlisted$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_before datetime(6), OUT o_count bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body e7624e02cf6a]'
 BEGIN
     SELECT COUNT(*)
@@ -633,13 +620,11 @@ BEGIN
       )
       AND s.position IS NULL;
 END$$
-DELIMITER ;
 
 -- dag_runs_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body c69404921f01]'
 BEGIN
     SELECT COUNT(*)
@@ -713,41 +698,32 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- dag_runs_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body ce04f1d6d49c]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_row$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body bf54d8dfe5b4]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`id` AS k1 FROM `airflow`.`dag_run` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`id` AS k1 FROM `airflow`.`dag_run` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            INSERT INTO work_hold (k1) SELECT CAST(TRIM(p_key) AS DECIMAL(41));
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`id` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = r.k1
-    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`id` AS CHAR), true INTO o_key, o_found FROM work_hold AS r STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`id` = r.k1
+            ORDER BY CAST(i.`id` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_dag_runs.sql', '[

@@ -3,28 +3,22 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- dag_version_types: what the work tables have their types from. Keys and scopes are those of dag_version.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_version. [body c6583214179e]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`dag_version` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- dag_version_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_next;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_next$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_next(IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body d3ce59e638a9]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -56,15 +50,11 @@ BEGIN
     ORDER BY i.`created_at`, i.`id`
     LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- dag_version_members: the rows of one depth of work_seen.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body c37d49659645]'
 BEGIN
     IF p_lock THEN
@@ -89,13 +79,11 @@ BEGIN
         SET o_found = ROW_COUNT();
     END IF;
 END$$
-DELIMITER ;
 
 -- dag_version_against: the members that stay for a reason outside of their family.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_against;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_against(IN p_newest boolean, IN p_lock boolean)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps, and those that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body a894b5e9b937]'
 BEGIN
     -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
@@ -140,13 +128,10 @@ BEGIN
           )) IS NOT TRUE;
     END IF;
 END$$
-DELIMITER ;
 
 -- dag_version_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_count$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_count(OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 2a40dd7d864c]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -162,13 +147,11 @@ BEGIN
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `airflow`.`dag_version` AS t ON t.`id` = w.id;
     DROP TEMPORARY TABLE work_k_serialized_dag;
 END$$
-DELIMITER ;
 
 -- dag_version_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: dag_code, deadline_alert, serialized_dag, dag_version. [body 9655fa4fad23]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -204,13 +187,10 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- dag_version_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_undated;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_undated$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_undated(IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no created_at. Reads only. [body ef3964a9f460]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -220,13 +200,11 @@ BEGIN
       AND i.`version_number` IS NOT NULL
     ORDER BY i.`id`;
 END$$
-DELIMITER ;
 
 -- dag_version_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_due;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body d92a7a06e198]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -254,41 +232,38 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- dag_version_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body f34ae3b985f5]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_row$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 29d6fff16640]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_hold;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_hold ENGINE = InnoDB AS
-    SELECT i.`id` AS k1 FROM `airflow`.`dag_version` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`id` AS k1 FROM `airflow`.`dag_version` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 4 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_airflow_3.work_hold (k1)
-            SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2 THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3 THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) WHEN 4 THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')) ELSE p_key END;
+            INSERT INTO work_hold (k1) SELECT CASE v_way WHEN 1 THEN LOWER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 2
+                THEN UPPER(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', '')) WHEN 3
+                THEN LOWER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9,
+                0, '-')) WHEN 4
+                THEN UPPER(INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(p_key, '[^0-9a-fA-F]', ''), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9,
+                0, '-')) ELSE p_key END;
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_airflow_3.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`id` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_airflow_3.work_hold AS r
-    STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = r.k1
-    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`id` AS CHAR), true INTO o_key, o_found FROM work_hold AS r
+            STRAIGHT_JOIN `airflow`.`dag_version` AS i ON i.`id` = r.k1
+            ORDER BY CAST(i.`id` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
-    DROP TEMPORARY TABLE windrow_airflow_3.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_dag_version.sql', '[

@@ -3,125 +3,81 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- job_types: the type of keys, for the work tables of the kernel.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.job_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of job.id. [body cd56f3afdd88]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
     SELECT t.`id` AS id FROM `airflow`.`job` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- job_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock what it reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.job_window;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_window$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_window(IN p_from datetime(6), IN p_rows bigint,
+    IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'The latest_heartbeat of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body f9bfc542cd60]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
     FROM (
-        SELECT t.`latest_heartbeat` AS due
-        FROM `airflow`.`job` AS t
-        WHERE t.`latest_heartbeat` >= p_from
-          AND t.`latest_heartbeat` < o_to
-          AND t.`state` IN ('success', 'failed')
-        ORDER BY t.`latest_heartbeat`
-        LIMIT p_families, 1
+        SELECT t.`latest_heartbeat` AS due FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < o_to
+            AND t.`state` IN ('success', 'failed') ORDER BY t.`latest_heartbeat` LIMIT p_families, 1
     ) AS x;
 END$$
-DELIMITER ;
 
 -- job_rows: rows of job, for rows_timed().
-DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_rows$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_rows(IN p_what varchar(10), IN p_from datetime(6),
+    IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a latest_heartbeat; window, the first p_limit that are not in work_keep. Reads only. [body da6349741cf6]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due)
-        SELECT t.`id`, t.`latest_heartbeat`
-        FROM work_target AS c
-        STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id
-        WHERE t.`state` IN ('success', 'failed');
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM work_target AS c
+            STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
     WHEN 'undated' THEN
-        INSERT INTO work_row (id)
-        SELECT t.`id`
-        FROM `airflow`.`job` AS t
-        WHERE t.`latest_heartbeat` IS NULL
-          AND t.`state` IN ('success', 'failed');
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` IS NULL
+            AND t.`state` IN ('success', 'failed');
     ELSE
-        INSERT INTO work_row (id, due)
-        SELECT t.`id`, t.`latest_heartbeat`
-        FROM `airflow`.`job` AS t
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
-        WHERE t.`latest_heartbeat` >= p_from
-          AND t.`latest_heartbeat` < p_to
-          AND t.`state` IN ('success', 'failed')
-          AND k1.id IS NULL
-        ORDER BY t.`latest_heartbeat`, t.`id`
-        LIMIT p_limit;
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`latest_heartbeat` FROM `airflow`.`job` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
+            AND t.`state` IN ('success', 'failed') AND k1.id IS NULL ORDER BY t.`latest_heartbeat`, t.`id` LIMIT p_limit;
     END CASE;
 END$$
-DELIMITER ;
 
 -- job_count: how many rows a window has.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.job_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_count$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_count(IN p_from datetime(6), IN p_to datetime(6),
+    IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'The rows of job in a window, counted up to p_limit. Reads only. [body 3c78f42efc50]'
 BEGIN
     SELECT COUNT(*)
     INTO o_rows
     FROM (
-        SELECT t.`latest_heartbeat`
-        FROM `airflow`.`job` AS t
-        WHERE t.`latest_heartbeat` >= p_from
-          AND t.`latest_heartbeat` < p_to
-          AND t.`state` IN ('success', 'failed')
-        LIMIT p_limit
+        SELECT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from AND t.`latest_heartbeat` < p_to
+            AND t.`state` IN ('success', 'failed') LIMIT p_limit
     ) AS x;
 END$$
-DELIMITER ;
 
 -- job_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.job_delete;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.job_delete$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_delete(IN p_run bigint, IN p_from datetime(6),
+    IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of job, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body c6c1d8a51e19]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t
-        FROM work_target AS c
-        STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id
-        WHERE t.`state` IN ('success', 'failed');
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     ELSE
-        INSERT INTO work_due (due)
-        SELECT DISTINCT t.`latest_heartbeat`
-        FROM `airflow`.`job` AS t
-        WHERE t.`latest_heartbeat` >= p_from
-          AND t.`latest_heartbeat` < p_to
-          AND t.`state` IN ('success', 'failed');
-        DELETE t
-        FROM work_due AS w
-        STRAIGHT_JOIN `airflow`.`job` AS t ON t.`latest_heartbeat` = w.due
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
-        WHERE k1.id IS NULL
-          AND t.`state` IN ('success', 'failed');
+        INSERT INTO work_due (due) SELECT DISTINCT t.`latest_heartbeat` FROM `airflow`.`job` AS t WHERE t.`latest_heartbeat` >= p_from
+            AND t.`latest_heartbeat` < p_to AND t.`state` IN ('success', 'failed');
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`job` AS t ON t.`latest_heartbeat` = w.due
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`id` WHERE k1.id IS NULL AND t.`state` IN ('success', 'failed');
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

@@ -3,117 +3,75 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- log_types: the type of keys, for the work tables of the kernel.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.log_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.log_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of log.id. [body 6ef564c74449]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
     SELECT t.`id` AS id FROM `airflow`.`log` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- log_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock what it reads.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.log_window;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.log_window$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_window(IN p_from datetime(6), IN p_rows bigint,
+    IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'The dttm of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body 09c544eff61a]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
     FROM (
-        SELECT t.`dttm` AS due
-        FROM `airflow`.`log` AS t
-        WHERE t.`dttm` >= p_from
-          AND t.`dttm` < o_to
-        ORDER BY t.`dttm`
-        LIMIT p_families, 1
+        SELECT t.`dttm` AS due FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < o_to ORDER BY t.`dttm` LIMIT p_families, 1
     ) AS x;
 END$$
-DELIMITER ;
 
 -- log_rows: rows of log, for rows_timed().
-DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.log_rows$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_rows(IN p_what varchar(10), IN p_from datetime(6),
+    IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a dttm; window, the first p_limit that are not in work_keep. Reads only. [body 379c48a76ad1]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due)
-        SELECT t.`id`, t.`dttm`
-        FROM work_target AS c
-        STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`dttm` FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
     WHEN 'undated' THEN
-        INSERT INTO work_row (id)
-        SELECT t.`id`
-        FROM `airflow`.`log` AS t
-        WHERE t.`dttm` IS NULL;
+        INSERT INTO work_row (id) SELECT t.`id` FROM `airflow`.`log` AS t WHERE t.`dttm` IS NULL;
     ELSE
-        INSERT INTO work_row (id, due)
-        SELECT t.`id`, t.`dttm`
-        FROM `airflow`.`log` AS t
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
-        WHERE t.`dttm` >= p_from
-          AND t.`dttm` < p_to
-          AND k1.id IS NULL
-        ORDER BY t.`dttm`, t.`id`
-        LIMIT p_limit;
+        INSERT INTO work_row (id, due) SELECT t.`id`, t.`dttm` FROM `airflow`.`log` AS t LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE t.`dttm` >= p_from AND t.`dttm` < p_to AND k1.id IS NULL ORDER BY t.`dttm`, t.`id` LIMIT p_limit;
     END CASE;
 END$$
-DELIMITER ;
 
 -- log_count: how many rows a window has.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.log_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.log_count$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_count(IN p_from datetime(6), IN p_to datetime(6),
+    IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'The rows of log in a window, counted up to p_limit. Reads only. [body 7e78bda56f22]'
 BEGIN
     SELECT COUNT(*)
     INTO o_rows
     FROM (
-        SELECT t.`dttm`
-        FROM `airflow`.`log` AS t
-        WHERE t.`dttm` >= p_from
-          AND t.`dttm` < p_to
-        LIMIT p_limit
+        SELECT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to LIMIT p_limit
     ) AS x;
 END$$
-DELIMITER ;
 
 -- log_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.log_delete;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.log_delete$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_delete(IN p_run bigint, IN p_from datetime(6),
+    IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of log, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body db2b89c916ae]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t
-        FROM work_target AS c
-        STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;
         SET o_rows = ROW_COUNT();
     ELSE
-        INSERT INTO work_due (due)
-        SELECT DISTINCT t.`dttm`
-        FROM `airflow`.`log` AS t
-        WHERE t.`dttm` >= p_from
-          AND t.`dttm` < p_to;
-        DELETE t
-        FROM work_due AS w
-        STRAIGHT_JOIN `airflow`.`log` AS t ON t.`dttm` = w.due
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
-        WHERE k1.id IS NULL;
+        INSERT INTO work_due (due) SELECT DISTINCT t.`dttm` FROM `airflow`.`log` AS t WHERE t.`dttm` >= p_from AND t.`dttm` < p_to;
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `airflow`.`log` AS t ON t.`dttm` = w.due LEFT JOIN work_keep AS k1 ON k1.id = t.`id`
+            WHERE k1.id IS NULL;
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

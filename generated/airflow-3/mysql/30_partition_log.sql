@@ -3,17 +3,14 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- partition_log_types: the types of partitioned_asset_key_log. The kernel makes other work tables like these.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_types()
-SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of partitioned_asset_key_log. [body 7b53afcacbe8]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_types() SQL SECURITY DEFINER
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of partitioned_asset_key_log. [body 7d5e56494df6]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -23,159 +20,96 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (
-        PRIMARY KEY (k1)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
+        SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- partition_log_search: the next rows of partitioned_asset_key_log behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_search;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body e786f822b39e]'
 BEGIN
     DECLARE v_under_way boolean;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_row (pass, row_key, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
-        FROM work_cursor AS c
-        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t
-        WHERE c.position = 1
-          AND t.`id` > c.k1
-        ORDER BY t.`id`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id` FROM work_cursor AS c
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t WHERE c.position = 1 AND t.`id` > c.k1 ORDER BY t.`id` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_row (pass, row_key, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
-        FROM `airflow`.`partitioned_asset_key_log` AS t
-        ORDER BY t.`id`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id` FROM `airflow`.`partitioned_asset_key_log` AS t
+            ORDER BY t.`id` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`
-        FROM work_target AS r
-        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
-        FOR UPDATE;
+        INSERT INTO work_row (pass, row_key, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id` FROM work_target AS r
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1)
     SELECT 2, r.pass, r.row_key, r.k1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
-DELIMITER ;
 
 -- partition_log_verdict: which of the rows in work_row are deleted:
 -- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_verdict;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body d4a9cd721cc4]'
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 5c5b9fb1b285]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     -- Holds of what the rows belong to keep them, too.
-    DECLARE v_above boolean DEFAULT EXISTS (
-        SELECT 1 FROM windrow_airflow_3.hold AS h
-        WHERE h.rule IN ('dag_runs')
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-    );
+    DECLARE v_above boolean DEFAULT EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)));
     IF p_look = 2 THEN
-        INSERT INTO work_locked (position)
-        SELECT r.position
-        FROM work_row AS r
-        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
-        ORDER BY r.position
-        FOR UPDATE SKIP LOCKED;
+        INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
+            STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1)
-    SELECT h.`key`
-    FROM hold AS h
-    WHERE h.rule = 'partition_log'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'partition_log'
+        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT
-        p_look, r.position,
+    SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
-            WHEN v_above AND EXISTS (
-                SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS a1
+            WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS a1
                 JOIN `airflow`.`dag_run` AS a2 ON a1.`created_dag_run_id` = a2.`id`
-                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a2.`id` AS CHAR)
-                WHERE t.`asset_partition_dag_run_id` = a1.`id`
-                  AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-            ) THEN 'HELD'
+                JOIN hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a2.`id` AS CHAR) WHERE t.`asset_partition_dag_run_id` = a1.`id`
+                AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t.`created_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`created_at`
-    FROM work_row AS r
-    STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
-    LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE (
-          t.`asset_partition_dag_run_id` IS NOT NULL
-          AND NOT EXISTS (
-              SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
-              WHERE p1.`id` = t.`asset_partition_dag_run_id`
-          )
-      )
-      AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
+    WHERE (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
+        WHERE p1.`id` = t.`asset_partition_dag_run_id`)) AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
 END$$
-DELIMITER ;
 
 -- partition_log_delete: deletes the rows in work_gone.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body d0086e099484]'
 BEGIN
     DECLARE v_rows bigint;
-    DELETE t
-    FROM work_gone AS g
-    STRAIGHT_JOIN work_row AS r ON r.position = g.position
-    STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1;
+    DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1;
     SET v_rows = ROW_COUNT();
     CALL single_gone('partition_log', v_rows);
     SET o_rows = CONCAT('[', v_rows, ']');
 END$$
-DELIMITER ;
 
 -- partition_log_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body a2d479d05ce7]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_due$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_due(IN p_limit bigint, OUT o_families bigint,
+    OUT o_complete boolean) SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 593dafd9eada]'
 BEGIN
-    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit
-    INTO o_families, o_complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        SELECT
-            t.`created_at` AS due,
-            (
-                (
-                    t.`asset_partition_dag_run_id` IS NOT NULL
-                    AND NOT EXISTS (
-                        SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
-                        WHERE p1.`id` = t.`asset_partition_dag_run_id`
-                    )
-                )
-                AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
-            ) IS TRUE AS goes
+        SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
+            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
         FROM (
-            SELECT t.`id` AS k1
-            FROM `airflow`.`partitioned_asset_key_log` AS t
-            ORDER BY t.`id`
-            LIMIT p_limit
+            SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_limit
         ) AS r
         STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
     ) AS n;

@@ -3,17 +3,14 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- revoked_token_types: the types of revoked_token. The kernel makes other work tables like these.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_types()
-SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of revoked_token. [body 7a3a2b6f34aa]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_types() SQL SECURITY DEFINER
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of revoked_token. [body 7c08ffd7db9b]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -24,22 +21,16 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (
-        PRIMARY KEY (k1)
-    ) ENGINE = InnoDB AS
-    SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
+        SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- revoked_token_search: the next rows of revoked_token behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, expired: rows whose exp has passed.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_search;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 2cb816d7e336]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -47,111 +38,68 @@ BEGIN
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_row (pass, row_key, c1, k1)
-        SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
-        FROM work_cursor AS c
-        STRAIGHT_JOIN `airflow`.`revoked_token` AS t
-        WHERE c.position = 1
-          AND (t.`exp` > c.c1 OR (t.`exp` = c.c1 AND t.`jti` > c.k1))
-          AND t.`exp` < v_now
-        ORDER BY t.`exp`, t.`jti`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti` FROM work_cursor AS c
+            STRAIGHT_JOIN `airflow`.`revoked_token` AS t WHERE c.position = 1 AND (t.`exp` > c.c1 OR (t.`exp` = c.c1 AND t.`jti` > c.k1))
+            AND t.`exp` < v_now ORDER BY t.`exp`, t.`jti` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_row (pass, row_key, c1, k1)
-        SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
-        FROM `airflow`.`revoked_token` AS t
-        WHERE t.`exp` < v_now
-        ORDER BY t.`exp`, t.`jti`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`jti` AS CHAR), t.`exp`, t.`jti`
+            FROM `airflow`.`revoked_token` AS t WHERE t.`exp` < v_now ORDER BY t.`exp`, t.`jti` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1, c1)
-        SELECT p_pass, CAST(t.`jti` AS CHAR), t.`jti`, t.`exp`
-        FROM work_target AS r
-        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-        FOR UPDATE;
+        INSERT INTO work_row (pass, row_key, k1, c1) SELECT p_pass, CAST(t.`jti` AS CHAR), t.`jti`, t.`exp` FROM work_target AS r
+            STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1, c1)
     SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
-DELIMITER ;
 
 -- revoked_token_verdict: which of the rows in work_row are deleted:
 -- those whose exp has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_verdict;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 96f8fcc7b46c]'
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body addf4601fa66]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     IF p_look = 2 THEN
-        INSERT INTO work_locked (position)
-        SELECT r.position
-        FROM work_row AS r
-        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-        ORDER BY r.position
-        FOR UPDATE SKIP LOCKED;
+        INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
+            STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1 ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1)
-    SELECT h.`key`
-    FROM hold AS h
-    WHERE h.rule = 'revoked_token'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'revoked_token'
+        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT
-        p_look, r.position,
+    SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
         END,
         t.`exp`
-    FROM work_row AS r
-    STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1
-    LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE (
-          p_as_of IS NULL
-          OR p_pass = 1 AND t.`exp` < v_now
-      );
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
+    WHERE (p_as_of IS NULL OR p_pass = 1 AND t.`exp` < v_now);
 END$$
-DELIMITER ;
 
 -- revoked_token_delete: deletes the rows in work_gone.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body 3e8b18919ab3]'
 BEGIN
     DECLARE v_rows bigint;
-    DELETE t
-    FROM work_gone AS g
-    STRAIGHT_JOIN work_row AS r ON r.position = g.position
-    STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1;
+    DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN `airflow`.`revoked_token` AS t ON t.`jti` = r.k1;
     SET v_rows = ROW_COUNT();
     CALL single_gone('revoked_token', v_rows);
     SET o_rows = CONCAT('[', v_rows, ']');
 END$$
-DELIMITER ;
 
 -- revoked_token_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body e932c08e0a1d]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_due$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_due(IN p_limit bigint, OUT o_families bigint,
+    OUT o_complete boolean) SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 909a4e68405c]'
 BEGIN
-    SELECT COUNT(*), COUNT(*) < p_limit
-    INTO o_families, o_complete
+    SELECT COUNT(*), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        (
-            SELECT t.`exp` AS due
-            FROM `airflow`.`revoked_token` AS t
-            WHERE t.`exp` < NOW(6)
-            ORDER BY t.`exp`
-            LIMIT p_limit
-        )
+        (SELECT t.`exp` AS due FROM `airflow`.`revoked_token` AS t WHERE t.`exp` < NOW(6) ORDER BY t.`exp` LIMIT p_limit)
     ) AS n;
 END$$
 DELIMITER ;

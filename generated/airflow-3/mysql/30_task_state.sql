@@ -3,17 +3,14 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- task_state_types: the types of task_state_store. The kernel makes other work tables like these.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_types()
-SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_state_store. [body 39e34591b2bc]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_types() SQL SECURITY DEFINER
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_state_store. [body 1c572443b1ce]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -24,22 +21,16 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (
-        PRIMARY KEY (k1)
-    ) ENGINE = InnoDB AS
-    SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
+        SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- task_state_search: the next rows of task_state_store behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, expired: rows whose expires_at has passed.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_search;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 4362d7b3444b]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -47,123 +38,77 @@ BEGIN
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_row (pass, row_key, c1, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-        FROM work_cursor AS c
-        STRAIGHT_JOIN `airflow`.`task_state_store` AS t
-        WHERE c.position = 1
-          AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1))
-          AND t.`expires_at` < v_now
-        ORDER BY t.`expires_at`, t.`id`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id` FROM work_cursor AS c
+            STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
+            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now
+            ORDER BY t.`expires_at`, t.`id` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_row (pass, row_key, c1, k1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
-        FROM `airflow`.`task_state_store` AS t
-        WHERE t.`expires_at` < v_now
-        ORDER BY t.`expires_at`, t.`id`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
+            FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1, c1)
-        SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`, t.`expires_at`
-        FROM work_target AS r
-        STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
-        FOR UPDATE;
+        INSERT INTO work_row (pass, row_key, k1, c1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`id`, t.`expires_at` FROM work_target AS r
+            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1, c1)
     SELECT 2, r.pass, r.row_key, r.k1, r.c1 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
-DELIMITER ;
 
 -- task_state_verdict: which of the rows in work_row are deleted:
 -- those whose expires_at has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 0b982444e5f4]'
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body dff7f6499528]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     -- Holds of what the rows belong to keep them, too.
-    DECLARE v_above boolean DEFAULT EXISTS (
-        SELECT 1 FROM windrow_airflow_3.hold AS h
-        WHERE h.rule IN ('dag_runs')
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-    );
+    DECLARE v_above boolean DEFAULT EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)));
     IF p_look = 2 THEN
-        INSERT INTO work_locked (position)
-        SELECT r.position
-        FROM work_row AS r
-        STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
-        ORDER BY r.position
-        FOR UPDATE SKIP LOCKED;
+        INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
+            STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1)
-    SELECT h.`key`
-    FROM hold AS h
-    WHERE h.rule = 'task_state'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'task_state'
+        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT
-        p_look, r.position,
+    SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
-            WHEN v_above AND EXISTS (
-                SELECT 1 FROM `airflow`.`dag_run` AS a1
-                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a1.`id` AS CHAR)
-                WHERE t.`dag_run_id` = a1.`id`
-                  AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-            ) THEN 'HELD'
+            WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS a1
+                JOIN hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a1.`id` AS CHAR) WHERE t.`dag_run_id` = a1.`id`
+                AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
         END,
         t.`expires_at`
-    FROM work_row AS r
-    STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1
-    LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE (
-          p_as_of IS NULL
-          OR p_pass = 1 AND t.`expires_at` < v_now
-      );
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
+    WHERE (p_as_of IS NULL OR p_pass = 1 AND t.`expires_at` < v_now);
 END$$
-DELIMITER ;
 
 -- task_state_delete: deletes the rows in work_gone.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body bc457b41fc07]'
 BEGIN
     DECLARE v_rows bigint;
-    DELETE t
-    FROM work_gone AS g
-    STRAIGHT_JOIN work_row AS r ON r.position = g.position
-    STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
+    DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1;
     SET v_rows = ROW_COUNT();
     CALL single_gone('task_state', v_rows);
     SET o_rows = CONCAT('[', v_rows, ']');
 END$$
-DELIMITER ;
 
 -- task_state_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body ef21b0d1b0cb]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_due$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_due(IN p_limit bigint, OUT o_families bigint,
+    OUT o_complete boolean) SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 3db28375f727]'
 BEGIN
-    SELECT COUNT(*), COUNT(*) < p_limit
-    INTO o_families, o_complete
+    SELECT COUNT(*), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        (
-            SELECT t.`expires_at` AS due
-            FROM `airflow`.`task_state_store` AS t
-            WHERE t.`expires_at` < NOW(6)
-            ORDER BY t.`expires_at`
-            LIMIT p_limit
-        )
+        (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < NOW(6)
+            ORDER BY t.`expires_at` LIMIT p_limit
+            )
     ) AS n;
 END$$
 DELIMITER ;

@@ -3,17 +3,14 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- tries_types: the types of task_instance_history. The kernel makes other work tables like these.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_types()
-SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_instance_history. [body 89ecfffe8196]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_types$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_types() SQL SECURITY DEFINER
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_instance_history. [body 28a3e46fd172]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -22,249 +19,160 @@ BEGIN
         row_key text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
-    SELECT t.`task_instance_id` AS k1, t.`dag_id` AS c1, t.`task_id` AS c2, t.`run_id` AS c3, t.`map_index` AS c4, t.`try_number` AS c5 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (
-        PRIMARY KEY (k1)
-    ) ENGINE = InnoDB AS
-    SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
+    SELECT t.`task_instance_id` AS k1, t.`dag_id` AS c1, t.`task_id` AS c2, t.`run_id` AS c3, t.`map_index` AS c4, t.`try_number` AS c5
+        FROM `airflow`.`task_instance_history` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
+        SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- tries_search: the next rows of task_instance_history behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, surplus: group by group, the newest row last.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_search;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
+    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body eb3e548d7bb2]'
 BEGIN
     DECLARE v_under_way boolean;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
     -- That row of the cursor is a constant of the statement, so that the index is read from there on.
     IF p_pass = 1 AND v_under_way THEN
-        INSERT INTO work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
-        SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
-        FROM work_cursor AS c
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t
-        WHERE c.position = 1
-          AND (t.`dag_id` > c.c1 OR (t.`dag_id` = c.c1 AND (t.`task_id` > c.c2 OR (t.`task_id` = c.c2 AND (t.`run_id` > c.c3 OR (t.`run_id` = c.c3 AND (t.`map_index` > c.c4 OR (t.`map_index` = c.c4 AND t.`try_number` > c.c5))))))))
-          AND t.`dag_id` IS NOT NULL
-          AND t.`task_id` IS NOT NULL
-          AND t.`run_id` IS NOT NULL
-          AND t.`map_index` IS NOT NULL
-          AND t.`try_number` IS NOT NULL
-        ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, c1, c2, c3, c4, c5, k1) SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`,
+            t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id` FROM work_cursor AS c
+            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t WHERE c.position = 1 AND (t.`dag_id` > c.c1 OR (t.`dag_id` = c.c1
+            AND (t.`task_id` > c.c2 OR (t.`task_id` = c.c2 AND (t.`run_id` > c.c3 OR (t.`run_id` = c.c3
+            AND (t.`map_index` > c.c4 OR (t.`map_index` = c.c4 AND t.`try_number` > c.c5)))))))) AND t.`dag_id` IS NOT NULL
+            AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL
+            ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
-        INSERT INTO work_row (pass, row_key, c1, c2, c3, c4, c5, k1)
-        SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id`
-        FROM `airflow`.`task_instance_history` AS t
-        WHERE t.`dag_id` IS NOT NULL
-          AND t.`task_id` IS NOT NULL
-          AND t.`run_id` IS NOT NULL
-          AND t.`map_index` IS NOT NULL
-          AND t.`try_number` IS NOT NULL
-        ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-        LIMIT p_rows;
+        INSERT INTO work_row (pass, row_key, c1, c2, c3, c4, c5, k1) SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`dag_id`,
+            t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`, t.`task_instance_id` FROM `airflow`.`task_instance_history` AS t
+            WHERE t.`dag_id` IS NOT NULL AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL
+            AND t.`try_number` IS NOT NULL ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number` LIMIT p_rows;
     ELSE
-        INSERT INTO work_row (pass, row_key, k1, c1, c2, c3, c4, c5)
-        SELECT p_pass, CAST(t.`task_instance_id` AS CHAR), t.`task_instance_id`, t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-        FROM work_target AS r
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-        FOR UPDATE;
+        INSERT INTO work_row (pass, row_key, k1, c1, c2, c3, c4, c5) SELECT p_pass, CAST(t.`task_instance_id` AS CHAR),
+            t.`task_instance_id`, t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number` FROM work_target AS r
+            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1 FOR UPDATE;
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, k1, c1, c2, c3, c4, c5)
     SELECT 2, r.pass, r.row_key, r.k1, r.c1, r.c2, r.c3, r.c4, r.c5 FROM work_row AS r ORDER BY r.position DESC LIMIT 1;
 END$$
-DELIMITER ;
 
 -- tries_verdict: which of the rows in work_row are deleted:
 -- all but the newest 3 of each group; the higher key decides between equals.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
-)
-SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 8161d5eb8ba4]'
+    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 20809c586643]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
-    DECLARE v_above boolean DEFAULT EXISTS (
-        SELECT 1 FROM windrow_airflow_3.hold AS h
-        WHERE h.rule IN ('dag_runs')
-          AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-    );
+    DECLARE v_above boolean DEFAULT EXISTS (SELECT 1 FROM hold AS h
+        WHERE h.rule IN ('dag_runs') AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)));
     IF p_look = 2 THEN
-        INSERT INTO work_locked (position)
-        SELECT r.position
-        FROM work_row AS r
-        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-        ORDER BY r.position
-        FOR UPDATE SKIP LOCKED;
+        INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
+            STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1 ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
-    INSERT IGNORE INTO work_held (k1)
-    SELECT h.`key`
-    FROM hold AS h
-    WHERE h.rule = 'tries'
-      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+    INSERT IGNORE INTO work_held (k1) SELECT h.`key` FROM hold AS h WHERE h.rule = 'tries'
+        AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT
-        p_look, r.position,
+    SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
-            WHEN v_above AND EXISTS (
-                SELECT 1 FROM `airflow`.`task_instance` AS a1
+            WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS a1
                 JOIN `airflow`.`dag_run` AS a2 ON a1.`dag_id` = a2.`dag_id` AND a1.`run_id` = a2.`run_id`
-                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a2.`id` AS CHAR)
-                WHERE t.`dag_id` = a1.`dag_id` AND t.`task_id` = a1.`task_id` AND t.`run_id` = a1.`run_id` AND t.`map_index` = a1.`map_index`
-                  AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-            ) THEN 'HELD'
+                JOIN hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a2.`id` AS CHAR) WHERE t.`dag_id` = a1.`dag_id`
+                AND t.`task_id` = a1.`task_id` AND t.`run_id` = a1.`run_id` AND t.`map_index` = a1.`map_index`
+                AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
         END,
         NULL
-    FROM work_row AS r
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-    LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE t.`try_number` < (
-          SELECT n.`try_number`
-          FROM `airflow`.`task_instance_history` AS n
-          WHERE n.`dag_id` = t.`dag_id`
-            AND n.`task_id` = t.`task_id`
-            AND n.`run_id` = t.`run_id`
-            AND n.`map_index` = t.`map_index`
-            AND n.`try_number` IS NOT NULL
-          ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
-          LIMIT 1 OFFSET 2
-      );
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
+        LEFT JOIN work_held AS h ON h.k1 = r.k1
+    WHERE t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
+        AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
+        ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2);
 END$$
-DELIMITER ;
 
 -- tries_rows: how many rows of each table belong to the ids in work_taken, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_rows(OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_rows$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_rows(OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_taken, as a JSON list in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body 3af1cf6fee7f]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
     SET o_rows = '';
-
     -- hitl_detail_history: rows belong to task_instance_history.
     SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_taken AS w
-    STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
+    SELECT COUNT(*) INTO v_more FROM windrow_airflow_3.work_taken AS w
+        STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, v_rows);
-
     -- task_instance_history: each row with what belongs to it.
     SET v_rows = 0;
-    SELECT COUNT(*)
-    INTO v_more
-    FROM windrow_airflow_3.work_taken AS w
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = w.id;
+    SELECT COUNT(*) INTO v_more FROM windrow_airflow_3.work_taken AS w
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = w.id;
     SET v_rows = v_rows + v_more;
     SET o_rows = CONCAT(o_rows, ', ', v_rows);
     SET o_rows = CONCAT('[', o_rows, ']');
 END$$
-DELIMITER ;
 
 -- tries_delete: deletes the rows in work_gone, and before them what belongs to them.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body 892e9e42f29e]'
+    SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body e3dc51ec4c98]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
     SET o_rows = '';
     -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look
     -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
-
     -- hitl_detail_history: rows belong to task_instance_history.
     SET v_rows = 0;
-    SELECT EXISTS (
-        SELECT 1
-        FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id
-    ) INTO v_any;
+    SELECT EXISTS (SELECT 1 FROM windrow_airflow_3.work_member AS w
+        STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id) INTO v_any;
     IF v_any THEN
-        DELETE t
-        FROM windrow_airflow_3.work_member AS w
-        STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
+        DELETE t FROM windrow_airflow_3.work_member AS w STRAIGHT_JOIN `airflow`.`hitl_detail_history` AS t ON t.`ti_history_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', ');
-
     -- task_instance_history: the rows themselves.
-    DELETE t
-    FROM work_gone AS g
-    STRAIGHT_JOIN work_row AS r ON r.position = g.position
-    STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1;
+    DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position
+        STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1;
     SET v_rows = ROW_COUNT();
     CALL single_gone('tries', v_rows);
     SET o_rows = CONCAT('[', o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- tries_due: how much is due now, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
-SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 10548e215459]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_due$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_due(IN p_limit bigint, OUT o_families bigint,
+    OUT o_complete boolean) SQL SECURITY DEFINER
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 80351278a003]'
 BEGIN
-    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit
-    INTO o_families, o_complete
+    SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        SELECT
-            NULL AS due,
-            (
-                t.`try_number` < (
-                    SELECT n.`try_number`
-                    FROM `airflow`.`task_instance_history` AS n
-                    WHERE n.`dag_id` = t.`dag_id`
-                      AND n.`task_id` = t.`task_id`
-                      AND n.`run_id` = t.`run_id`
-                      AND n.`map_index` = t.`map_index`
-                      AND n.`try_number` IS NOT NULL
-                    ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
-                    LIMIT 1 OFFSET 2
-                )
+        SELECT NULL AS due,
+            (t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
+            AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
+            ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2)
             ) IS TRUE AS goes
         FROM (
-            SELECT t.`task_instance_id` AS k1
-            FROM `airflow`.`task_instance_history` AS t
-            WHERE t.`dag_id` IS NOT NULL
-              AND t.`task_id` IS NOT NULL
-              AND t.`run_id` IS NOT NULL
-              AND t.`map_index` IS NOT NULL
-              AND t.`try_number` IS NOT NULL
-            ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-            LIMIT p_limit
+            SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL
+                AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL
+                ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number` LIMIT p_limit
         ) AS r
         STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
     ) AS n;
 END$$
-DELIMITER ;
 
 -- tries_unranked: how many rows have no group or no place in it; they are kept, and stand in nobody's way.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_unranked;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_unranked(OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_unranked$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_unranked(OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() asks for it. [body a243bd571698]'
 BEGIN
-    SELECT COUNT(*)
-    INTO o_rows
-    FROM `airflow`.`task_instance_history` AS t
-    WHERE (t.`dag_id` IS NULL OR t.`task_id` IS NULL OR t.`run_id` IS NULL OR t.`map_index` IS NULL OR t.`try_number` IS NULL);
+    SELECT COUNT(*) INTO o_rows FROM `airflow`.`task_instance_history` AS t
+        WHERE (t.`dag_id` IS NULL OR t.`task_id` IS NULL OR t.`run_id` IS NULL OR t.`map_index` IS NULL OR t.`try_number` IS NULL);
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_tries.sql', '[

@@ -3,299 +3,152 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- drop_shadows_of_tables: a temporary table of the session that has the name of a table of the application would hide it.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.drop_shadows_of_tables;
 DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.drop_shadows_of_tables()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.drop_shadows_of_tables$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.drop_shadows_of_tables() SQL SECURITY DEFINER
 COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read. [body c0bb66ea883c]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        `airflow`.`asset_active`,
-        `airflow`.`asset_alias_asset_event`,
-        `airflow`.`asset_event`,
-        `airflow`.`asset_partition_dag_run`,
-        `airflow`.`asset_state_store`,
-        `airflow`.`asset`,
-        `airflow`.`backfill_dag_run`,
-        `airflow`.`callback`,
-        `airflow`.`connection_test_request`,
-        `airflow`.`dag_code`,
-        `airflow`.`dag_run_note`,
-        `airflow`.`dag_run`,
-        `airflow`.`dag_version`,
-        `airflow`.`dagrun_asset_event`,
-        `airflow`.`deadline_alert`,
-        `airflow`.`deadline`,
-        `airflow`.`hitl_detail_history`,
-        `airflow`.`hitl_detail`,
-        `airflow`.`import_error`,
-        `airflow`.`job`,
-        `airflow`.`log`,
-        `airflow`.`partitioned_asset_key_log`,
-        `airflow`.`rendered_task_instance_fields`,
-        `airflow`.`revoked_token`,
-        `airflow`.`serialized_dag`,
-        `airflow`.`task_instance_history`,
-        `airflow`.`task_instance_note`,
-        `airflow`.`task_instance`,
-        `airflow`.`task_map`,
-        `airflow`.`task_reschedule`,
-        `airflow`.`task_state_store`,
-        `airflow`.`xcom`;
+    DROP TEMPORARY TABLE IF EXISTS `airflow`.`asset_active`, `airflow`.`asset_alias_asset_event`, `airflow`.`asset_event`,
+        `airflow`.`asset_partition_dag_run`, `airflow`.`asset_state_store`, `airflow`.`asset`, `airflow`.`backfill_dag_run`,
+        `airflow`.`callback`, `airflow`.`connection_test_request`, `airflow`.`dag_code`, `airflow`.`dag_run_note`, `airflow`.`dag_run`,
+        `airflow`.`dag_version`, `airflow`.`dagrun_asset_event`, `airflow`.`deadline_alert`, `airflow`.`deadline`,
+        `airflow`.`hitl_detail_history`, `airflow`.`hitl_detail`, `airflow`.`import_error`, `airflow`.`job`, `airflow`.`log`,
+        `airflow`.`partitioned_asset_key_log`, `airflow`.`rendered_task_instance_fields`, `airflow`.`revoked_token`,
+        `airflow`.`serialized_dag`, `airflow`.`task_instance_history`, `airflow`.`task_instance_note`, `airflow`.`task_instance`,
+        `airflow`.`task_map`, `airflow`.`task_reschedule`, `airflow`.`task_state_store`, `airflow`.`xcom`;
 END$$
-DELIMITER ;
 
 -- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.take_tables;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.take_tables()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.take_tables$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.take_tables() SQL SECURITY DEFINER
 COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends. [body 92b9486cf86d]'
 BEGIN
     DECLARE v_none integer;
-    SELECT COUNT(*) INTO v_none FROM DUAL
-    WHERE EXISTS (SELECT 1 FROM `airflow`.`asset_alias_asset_event` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`asset_event` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`asset_state_store` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`callback` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`connection_test_request` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`dag_code` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`dag_run` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`dag_run_note` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`dag_version` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`dagrun_asset_event` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`deadline` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`deadline_alert` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`hitl_detail` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`hitl_detail_history` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`import_error` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`job` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`log` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`partitioned_asset_key_log` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`rendered_task_instance_fields` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`revoked_token` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`serialized_dag` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`task_instance` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`task_instance_history` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`task_instance_note` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`task_map` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`task_reschedule` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`task_state_store` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `airflow`.`xcom` LIMIT 0);
+    SELECT COUNT(*) INTO v_none FROM DUAL WHERE EXISTS (SELECT 1 FROM `airflow`.`asset_alias_asset_event` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`asset_event` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`asset_state_store` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`callback` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`connection_test_request` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`dag_code` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`dag_run` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`dag_run_note` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`dag_version` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`dagrun_asset_event` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`deadline` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`deadline_alert` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`hitl_detail` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`hitl_detail_history` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`import_error` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`job` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`log` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`partitioned_asset_key_log` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`rendered_task_instance_fields` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`revoked_token` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`serialized_dag` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`task_instance` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`task_instance_history` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`task_instance_note` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`task_map` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`task_reschedule` LIMIT 0) OR EXISTS (SELECT 1 FROM `airflow`.`task_state_store` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `airflow`.`xcom` LIMIT 0);
 END$$
-DELIMITER ;
 
 -- count_orphans: rows whose parent is not there, by edge, into the temporary table work_orphan. Reads whole tables.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.count_orphans;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.count_orphans()
-SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body 544640ec5af5]'
+DROP PROCEDURE IF EXISTS windrow_airflow_3.count_orphans$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.count_orphans() SQL SECURITY DEFINER
+COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body f7dfd2717c4b]'
 BEGIN
     DECLARE v_count bigint;
-    DROP TEMPORARY TABLE IF EXISTS windrow_airflow_3.work_orphan;
-    CREATE TEMPORARY TABLE windrow_airflow_3.work_orphan (
+    DROP TEMPORARY TABLE IF EXISTS work_orphan;
+    CREATE TEMPORARY TABLE work_orphan (
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
     -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`asset_alias_asset_event` AS c
-    WHERE c.`event_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('asset_alias_asset_event.event_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`asset_partition_dag_run` AS c
-    WHERE c.`created_dag_run_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`created_dag_run_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('asset_partition_dag_run.created_dag_run_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`backfill_dag_run` AS c
-    WHERE c.`dag_run_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('backfill_dag_run.dag_run_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`dag_code` AS c
-    WHERE c.`dag_version_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('dag_code.dag_version_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`dag_run` AS c
-    WHERE c.`created_dag_version_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`created_dag_version_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('dag_run.created_dag_version_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`dag_run_note` AS c
-    WHERE c.`dag_run_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('dag_run_note.dag_run_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`dagrun_asset_event` AS c
-    WHERE c.`dag_run_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('dagrun_asset_event.dag_run_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`dagrun_asset_event` AS c
-    WHERE c.`event_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('dagrun_asset_event.event_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`deadline` AS c
-    WHERE c.`dagrun_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dagrun_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('deadline.dagrun_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`deadline` AS c
-    WHERE c.`callback_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`callback` AS p WHERE p.`id` = c.`callback_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('deadline.callback_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`deadline` AS c
-    WHERE c.`deadline_alert_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline_alert` AS p WHERE p.`id` = c.`deadline_alert_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('deadline.deadline_alert_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`deadline_alert` AS c
-    WHERE c.`serialized_dag_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`serialized_dag` AS p WHERE p.`id` = c.`serialized_dag_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('deadline_alert.serialized_dag_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`hitl_detail` AS c
-    WHERE c.`ti_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('hitl_detail.ti_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`hitl_detail_history` AS c
-    WHERE c.`ti_history_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance_history` AS p WHERE p.`task_instance_id` = c.`ti_history_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('hitl_detail_history.ti_history_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`partitioned_asset_key_log` AS c
-    WHERE c.`asset_partition_dag_run_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p WHERE p.`id` = c.`asset_partition_dag_run_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('partitioned_asset_key_log.asset_partition_dag_run_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`partitioned_asset_key_log` AS c
-    WHERE c.`asset_event_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`asset_event_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('partitioned_asset_key_log.asset_event_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`rendered_task_instance_fields` AS c
-    WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('rendered_task_instance_fields.dag_id, task_id, run_id, map_index', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`serialized_dag` AS c
-    WHERE c.`dag_version_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('serialized_dag.dag_version_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`task_instance` AS c
-    WHERE c.`dag_id` IS NOT NULL AND c.`run_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`run_id` = c.`run_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('task_instance.dag_id, run_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`task_instance` AS c
-    WHERE c.`dag_version_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('task_instance.dag_version_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`task_instance_history` AS c
-    WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('task_instance_history.dag_id, task_id, run_id, map_index', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`task_instance_note` AS c
-    WHERE c.`ti_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('task_instance_note.ti_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`task_map` AS c
-    WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('task_map.dag_id, task_id, run_id, map_index', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`task_reschedule` AS c
-    WHERE c.`ti_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('task_reschedule.ti_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`task_state_store` AS c
-    WHERE c.`dag_run_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('task_state_store.dag_run_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `airflow`.`xcom` AS c
-    WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
-    INSERT INTO windrow_airflow_3.work_orphan (edge, orphans)
-    VALUES ('xcom.dag_id, task_id, run_id, map_index', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`asset_alias_asset_event` AS c WHERE c.`event_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('asset_alias_asset_event.event_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`asset_partition_dag_run` AS c WHERE c.`created_dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`created_dag_run_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('asset_partition_dag_run.created_dag_run_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`backfill_dag_run` AS c WHERE c.`dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('backfill_dag_run.dag_run_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`dag_code` AS c WHERE c.`dag_version_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('dag_code.dag_version_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`dag_run` AS c WHERE c.`created_dag_version_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`created_dag_version_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('dag_run.created_dag_version_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`dag_run_note` AS c WHERE c.`dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('dag_run_note.dag_run_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`dagrun_asset_event` AS c WHERE c.`dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('dagrun_asset_event.dag_run_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`dagrun_asset_event` AS c WHERE c.`event_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`event_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('dagrun_asset_event.event_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`deadline` AS c WHERE c.`dagrun_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dagrun_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('deadline.dagrun_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`deadline` AS c WHERE c.`callback_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`callback` AS p WHERE p.`id` = c.`callback_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('deadline.callback_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`deadline` AS c WHERE c.`deadline_alert_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline_alert` AS p WHERE p.`id` = c.`deadline_alert_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('deadline.deadline_alert_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`deadline_alert` AS c WHERE c.`serialized_dag_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`serialized_dag` AS p WHERE p.`id` = c.`serialized_dag_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('deadline_alert.serialized_dag_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`hitl_detail` AS c WHERE c.`ti_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('hitl_detail.ti_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`hitl_detail_history` AS c WHERE c.`ti_history_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance_history` AS p WHERE p.`task_instance_id` = c.`ti_history_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('hitl_detail_history.ti_history_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`partitioned_asset_key_log` AS c WHERE c.`asset_partition_dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p WHERE p.`id` = c.`asset_partition_dag_run_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('partitioned_asset_key_log.asset_partition_dag_run_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`partitioned_asset_key_log` AS c WHERE c.`asset_event_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`asset_event_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('partitioned_asset_key_log.asset_event_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`rendered_task_instance_fields` AS c
+        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
+        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('rendered_task_instance_fields.dag_id, task_id, run_id, map_index', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`serialized_dag` AS c WHERE c.`dag_version_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('serialized_dag.dag_version_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance` AS c WHERE c.`dag_id` IS NOT NULL AND c.`run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`run_id` = c.`run_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('task_instance.dag_id, run_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance` AS c WHERE c.`dag_version_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('task_instance.dag_version_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance_history` AS c
+        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
+        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('task_instance_history.dag_id, task_id, run_id, map_index', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance_note` AS c WHERE c.`ti_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('task_instance_note.ti_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_map` AS c
+        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
+        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('task_map.dag_id, task_id, run_id, map_index', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_reschedule` AS c WHERE c.`ti_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('task_reschedule.ti_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_state_store` AS c WHERE c.`dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('task_state_store.dag_run_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`xcom` AS c
+        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
+        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('xcom.dag_id, task_id, run_id, map_index', v_count);
 END$$
-DELIMITER ;
 
 -- artifacts_named: which files of the outbox a row that is there still names.
-DROP PROCEDURE IF EXISTS windrow_airflow_3.artifacts_named;
-DELIMITER $$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.artifacts_named(IN p_artifacts longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_airflow_3.artifacts_named$$
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.artifacts_named(IN p_artifacts longtext) SQL SECURITY DEFINER
 COMMENT 'What named_artifacts() answers. [body 7f193bceaad6]'
 BEGIN
     -- No rule of the spec names files.

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- Two views with the rights of who reads them. The views of 47_metrics.sql read them, with the rights of the owner role.
@@ -65,14 +63,14 @@ FROM windrow_airflow_3.left_behind AS h;
 
 -- due_now: by rule, how much is due at this instant: the search of a run, ended after 10,000 rows; how many seconds ago the oldest
 -- became so, and whether that is all.
-CREATE OR REPLACE DEFINER = `windrow_airflow_3_owner` SQL SECURITY INVOKER VIEW windrow_airflow_3.due_now (rule, families, age_seconds, complete) AS
-SELECT 'dag_runs' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+CREATE OR REPLACE DEFINER = `windrow_airflow_3_owner` SQL SECURITY INVOKER VIEW windrow_airflow_3.due_now (rule, families, age_seconds,
+    complete) AS
+SELECT 'dag_runs' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
-    SELECT MIN(o.ended)
-    FROM (
+    SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT coalesce(i.`end_date`, i.`updated_at`)
-            FROM `airflow`.`dag_run` AS i
+            SELECT coalesce(i.`end_date`, i.`updated_at`) FROM `airflow`.`dag_run` AS i
             WHERE i.`dag_id` = p.scope
               AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
               AND i.`state` IN ('success', 'failed')
@@ -109,7 +107,8 @@ SELECT 'dag_runs' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSEC
               -- The newest 1 of each dag_id, run_type stay.
               AND (
                   i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
-                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
+                  OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL
+                      AND i.`partition_date` IS NULL) IS NOT TRUE
                   OR (i.`run_after`, i.`id`) < (
                       SELECT n.`run_after`, n.`id`
                       FROM `airflow`.`dag_run` AS n
@@ -136,21 +135,16 @@ SELECT 'dag_runs' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSEC
                       LIMIT 1
                   )
               )
-            ORDER BY coalesce(i.`end_date`, i.`updated_at`)
-            LIMIT 1
+            ORDER BY coalesce(i.`end_date`, i.`updated_at`) LIMIT 1
         ) AS ended
-        FROM windrow_airflow_3.policy AS p
-        WHERE p.rule = 'dag_runs'
-          AND p.enabled
+        FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled
     ) AS o
 ), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended
-    FROM windrow_airflow_3.policy AS p
+    SELECT coalesce(i.`end_date`, i.`updated_at`) AS ended FROM windrow_airflow_3.policy AS p
     STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = p.scope
-    WHERE p.rule = 'dag_runs'
-      AND p.enabled
-      AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+    WHERE p.rule = 'dag_runs' AND p.enabled
+        AND coalesce(i.`end_date`, i.`updated_at`) < NOW(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
       AND i.`state` IN ('success', 'failed')
       -- The newest 1 of each dag_id, run_type stay.
       AND (
@@ -215,184 +209,117 @@ FROM (
     LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT
-        NULL AS due,
-        (
-            t.`try_number` < (
-                SELECT n.`try_number`
-                FROM `airflow`.`task_instance_history` AS n
-                WHERE n.`dag_id` = t.`dag_id`
-                  AND n.`task_id` = t.`task_id`
-                  AND n.`run_id` = t.`run_id`
-                  AND n.`map_index` = t.`map_index`
-                  AND n.`try_number` IS NOT NULL
-                ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC
-                LIMIT 1 OFFSET 2
-            )
+    SELECT NULL AS due, (t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
+        AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
+        ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2)
         ) IS TRUE AS goes
     FROM (
-        SELECT t.`task_instance_id` AS k1
-        FROM `airflow`.`task_instance_history` AS t
-        WHERE t.`dag_id` IS NOT NULL
-          AND t.`task_id` IS NOT NULL
-          AND t.`run_id` IS NOT NULL
-          AND t.`map_index` IS NOT NULL
-          AND t.`try_number` IS NOT NULL
-        ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number`
-        LIMIT 10000
+        SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL
+            AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL
+            ORDER BY t.`dag_id`, t.`task_id`, t.`run_id`, t.`map_index`, t.`try_number` LIMIT 10000
     ) AS r
     STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
 ) AS n
 UNION ALL
-SELECT 'task_state' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'task_state' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    (
-        SELECT t.`expires_at` AS due
-        FROM `airflow`.`task_state_store` AS t
-        WHERE t.`expires_at` < NOW(6)
-        ORDER BY t.`expires_at`
-        LIMIT 10000
-    )
+    (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < NOW(6) ORDER BY t.`expires_at` LIMIT 10000)
 ) AS n
 UNION ALL
-SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'asset_state' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT
-        t.`updated_at` AS due,
-        (
-            (
-                t.`asset_id` IS NOT NULL
-                AND NOT EXISTS (
-                    SELECT 1 FROM `airflow`.`asset` AS p1
-                    JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
-                    WHERE p1.`id` = t.`asset_id`
-                )
-            )
-            AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND
-        ) IS TRUE AS goes
+    SELECT t.`updated_at` AS due, ((t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
+        JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))
+        AND t.`updated_at` < NOW(6) - INTERVAL (GREATEST(1209600, 604800) + 3600) SECOND) IS TRUE AS goes
     FROM (
-        SELECT t.`asset_id` AS k1, t.`key` AS k2
-        FROM `airflow`.`asset_state_store` AS t
-        ORDER BY t.`asset_id`, t.`key`
-        LIMIT 10000
+        SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t ORDER BY t.`asset_id`, t.`key` LIMIT 10000
     ) AS r
     STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
 ) AS n
 UNION ALL
-SELECT 'revoked_token' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'revoked_token' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    (
-        SELECT t.`exp` AS due
-        FROM `airflow`.`revoked_token` AS t
-        WHERE t.`exp` < NOW(6)
-        ORDER BY t.`exp`
-        LIMIT 10000
-    )
+    (SELECT t.`exp` AS due FROM `airflow`.`revoked_token` AS t WHERE t.`exp` < NOW(6) ORDER BY t.`exp` LIMIT 10000)
 ) AS n
 UNION ALL
-SELECT 'log' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'log' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`dttm` AS ended
-    FROM `airflow`.`log` AS i
+    SELECT i.`dttm` AS ended FROM `airflow`.`log` AS i
     WHERE i.`dttm` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND true
-    ORDER BY i.`dttm`
-    LIMIT 10000
+    ORDER BY i.`dttm` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'import_error' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'import_error' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`timestamp` AS ended
-    FROM `airflow`.`import_error` AS i
+    SELECT i.`timestamp` AS ended FROM `airflow`.`import_error` AS i
     WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND true
-    ORDER BY i.`timestamp`
-    LIMIT 10000
+    ORDER BY i.`timestamp` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'job' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'job' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`latest_heartbeat` AS ended
-    FROM `airflow`.`job` AS i
+    SELECT i.`latest_heartbeat` AS ended FROM `airflow`.`job` AS i
     WHERE i.`latest_heartbeat` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND i.`state` IN ('success', 'failed')
-    ORDER BY i.`latest_heartbeat`
-    LIMIT 10000
+    ORDER BY i.`latest_heartbeat` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'connection_test_request' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'connection_test_request' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`updated_at` AS ended
-    FROM `airflow`.`connection_test_request` AS i
+    SELECT i.`updated_at` AS ended FROM `airflow`.`connection_test_request` AS i
     WHERE i.`updated_at` < NOW(6) - INTERVAL GREATEST(2592000, 86400) + 3600 SECOND
       AND i.`state` IN ('success', 'failed')
-    ORDER BY i.`updated_at`
-    LIMIT 10000
+    ORDER BY i.`updated_at` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT
-        t.`created_at` AS due,
-        (
-            (
-                t.`id` IS NOT NULL
-                AND NOT EXISTS (
-                    SELECT 1 FROM `airflow`.`deadline` AS p1
-                    WHERE p1.`callback_id` = t.`id`
-                )
-            )
-            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
-        ) IS TRUE AS goes
+    SELECT t.`created_at` AS due, ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1
+        WHERE p1.`callback_id` = t.`id`)) AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
     FROM (
-        SELECT t.`id` AS k1
-        FROM `airflow`.`callback` AS t
-        WHERE t.`state` IN ('scheduled', 'success', 'failed')
-        ORDER BY t.`id`
-        LIMIT 10000
+        SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT 10000
     ) AS r
     STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1
 ) AS n
 UNION ALL
-SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT
-        t.`created_at` AS due,
-        (
-            (
-                t.`asset_partition_dag_run_id` IS NOT NULL
-                AND NOT EXISTS (
-                    SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
-                    WHERE p1.`id` = t.`asset_partition_dag_run_id`
-                )
-            )
-            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND
-        ) IS TRUE AS goes
+    SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
+        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
     FROM (
-        SELECT t.`id` AS k1
-        FROM `airflow`.`partitioned_asset_key_log` AS t
-        ORDER BY t.`id`
-        LIMIT 10000
+        SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 10000
     ) AS r
     STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1
 ) AS n
 UNION ALL
-SELECT 'asset_event' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'asset_event' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`timestamp` AS ended
-    FROM `airflow`.`asset_event` AS i
+    SELECT i.`timestamp` AS ended FROM `airflow`.`asset_event` AS i
     WHERE i.`timestamp` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND i.`asset_id` IS NOT NULL
-    ORDER BY i.`timestamp`
-    LIMIT 10000
+    ORDER BY i.`timestamp` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'dag_version' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'dag_version' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`created_at` AS ended
-    FROM `airflow`.`dag_version` AS i
+    SELECT i.`created_at` AS ended FROM `airflow`.`dag_version` AS i
     WHERE i.`created_at` < NOW(6) - INTERVAL GREATEST(7776000, 604800) + 86400 SECOND
       AND i.`version_number` IS NOT NULL
       -- The newest 1 of each dag_id stay.
@@ -407,6 +334,5 @@ FROM (
               LIMIT 1
           )
       )
-    ORDER BY i.`created_at`
-    LIMIT 10000
+    ORDER BY i.`created_at` LIMIT 10000
 ) AS n;

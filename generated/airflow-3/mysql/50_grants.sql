@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_airflow_3;
 
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
@@ -21,79 +19,47 @@ SET @windrow_statement = (
     FROM (
         SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
+            FROM information_schema.column_privileges AS p
     ) AS p
     LEFT JOIN (
-        SELECT '`airflow`.`asset_alias_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`asset_event`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`asset_partition_dag_run`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`asset_state_store`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`backfill_dag_run`' AS name, '' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`airflow`.`callback`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`connection_test_request`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`dag_code`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`dag_run`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`dag_run_note`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`dag_version`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`dagrun_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`deadline`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`deadline_alert`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`hitl_detail`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`hitl_detail_history`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`import_error`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`job`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`log`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`partitioned_asset_key_log`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`rendered_task_instance_fields`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`revoked_token`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`serialized_dag`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`task_instance`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`task_instance_history`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`task_instance_note`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`task_map`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`task_reschedule`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`task_state_store`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`xcom`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`airflow`.`asset_active`', '', ''
-        UNION ALL
-        SELECT '`airflow`.`asset_partition_dag_run`', '', ''
-        UNION ALL
-        SELECT '`airflow`.`asset`', '', ''
-        UNION ALL
-        SELECT '`airflow`.`deadline`', '', ''
-        UNION ALL
+        SELECT '`airflow`.`asset_alias_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`asset_event`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`asset_partition_dag_run`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`asset_state_store`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`backfill_dag_run`' AS name, '' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`airflow`.`callback`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`connection_test_request`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`dag_code`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`dag_run`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`dag_run_note`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`dag_version`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`dagrun_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`deadline`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`deadline_alert`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`hitl_detail`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`hitl_detail_history`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`import_error`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`job`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`log`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`partitioned_asset_key_log`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`rendered_task_instance_fields`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`revoked_token`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`serialized_dag`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`task_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`task_instance_history`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`task_instance_note`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`task_map`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`task_reschedule`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`task_state_store`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`xcom`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`airflow`.`asset_active`', '', '' UNION ALL
+        SELECT '`airflow`.`asset_partition_dag_run`', '', '' UNION ALL
+        SELECT '`airflow`.`asset`', '', '' UNION ALL
+        SELECT '`airflow`.`deadline`', '', '' UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
+        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_airflow_3_owner'
       AND p.table_schema <> 'windrow_airflow_3'
       AND n.name IS NULL
@@ -150,7 +116,8 @@ SET @windrow_statement = (
     FROM information_schema.user_privileges AS u
     WHERE u.privilege_type IN ('REFERENCES')
       AND u.is_grantable = 'YES'
-      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''',
+          SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

@@ -6,83 +6,51 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
-
 -- Rule asset_event reads the roots that are final, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_event_timestamp_id"
-    ON "public"."asset_event" ("timestamp", "id")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_event_timestamp_id" ON "public"."asset_event" ("timestamp", "id")
     WHERE "asset_id" IS NOT NULL;
-
 -- asset_partition_dag_run is searched by the rows of dag_run that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_asset_partition_dag_run_created_dag_run_id"
     ON "public"."asset_partition_dag_run" ("created_dag_run_id");
-
 -- backfill_dag_run is searched by the rows of dag_run that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_backfill_dag_run_dag_run_id"
-    ON "public"."backfill_dag_run" ("dag_run_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_backfill_dag_run_dag_run_id" ON "public"."backfill_dag_run" ("dag_run_id");
 -- Rule connection_test_request reads what is due, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_connection_test_request_updated_at"
-    ON "public"."connection_test_request" ("updated_at")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_connection_test_request_updated_at" ON "public"."connection_test_request" ("updated_at")
     WHERE "state" IN ('success', 'failed');
-
 -- Rule dag_runs reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_end_date_updated_at_id"
-    ON "public"."dag_run" ("dag_id", (coalesce("end_date", "updated_at")), "id")
-    WHERE "state" IN ('success', 'failed');
-
+    ON "public"."dag_run" ("dag_id", (coalesce("end_date", "updated_at")), "id") WHERE "state" IN ('success', 'failed');
 -- Rule dag_runs keeps the newest roots of each dag_id.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_after_id"
-    ON "public"."dag_run" ("dag_id", "run_after", "id")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_after_id" ON "public"."dag_run" ("dag_id", "run_after", "id")
     WHERE "run_type" = 'asset_triggered';
-
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_logical_date_id"
-    ON "public"."dag_run" ("dag_id", "run_type", "logical_date", "id")
-    WHERE "run_type" IN ('scheduled', 'backfill');
-
+    ON "public"."dag_run" ("dag_id", "run_type", "logical_date", "id") WHERE "run_type" IN ('scheduled', 'backfill');
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_partition_date_run_after_id"
     ON "public"."dag_run" ("dag_id", "run_type", "partition_date", "run_after", "id")
-    WHERE "run_type" IN ('scheduled', 'backfill')
-      AND "partition_key" IS NOT NULL;
-
+    WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL;
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_run_after_id"
     ON "public"."dag_run" ("dag_id", "run_type", "run_after", "id")
-    WHERE "run_type" IN ('scheduled', 'backfill')
-      AND "partition_key" IS NOT NULL
-      AND "partition_date" IS NULL;
-
+    WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL AND "partition_date" IS NULL;
 -- Rule dag_version reads the roots that are final, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_created_at_id"
-    ON "public"."dag_version" ("created_at", "id")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_created_at_id" ON "public"."dag_version" ("created_at", "id")
     WHERE "version_number" IS NOT NULL;
-
 -- Rule dag_version keeps the newest roots of each dag_id.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_dag_id_version_number_id"
     ON "public"."dag_version" ("dag_id", "version_number", "id");
-
 -- deadline is searched by the rows of dag_run that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_dagrun_id"
-    ON "public"."deadline" ("dagrun_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_dagrun_id" ON "public"."deadline" ("dagrun_id");
 -- deadline is searched by the rows of deadline_alert that are due.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_deadline_alert_id"
-    ON "public"."deadline" ("deadline_alert_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_deadline_alert_id" ON "public"."deadline" ("deadline_alert_id");
 -- deadline_alert is searched by the rows of serialized_dag that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_alert_serialized_dag_id"
-    ON "public"."deadline_alert" ("serialized_dag_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_alert_serialized_dag_id" ON "public"."deadline_alert" ("serialized_dag_id");
 -- Rule import_error reads what is due, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_import_error_timestamp"
-    ON "public"."import_error" ("timestamp");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_import_error_timestamp" ON "public"."import_error" ("timestamp");
 -- Rule job reads what is due, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_job_latest_heartbeat"
-    ON "public"."job" ("latest_heartbeat")
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_job_latest_heartbeat" ON "public"."job" ("latest_heartbeat")
     WHERE "state" IN ('success', 'failed');
-
 -- partitioned_asset_key_log is searched by the rows of asset_event that are due.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_partitioned_asset_key_log_asset_event_id"
     ON "public"."partitioned_asset_key_log" ("asset_event_id");

@@ -3,28 +3,22 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_cases;
 
 -- case_instances_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_CASEINST.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_types$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_CASEINST. [body 43524455fa48]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`CASE_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- case_instances_keys: the work tables for the keys of tables between the members and others.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_keys;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_keys(IN p_make boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_keys$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_keys(IN p_make boolean) SQL SECURITY DEFINER
 COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body ece11af7060a]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_attachment, work_k_act_hi_dec_out, work_k_act_hi_dec_in;
@@ -37,16 +31,15 @@ BEGIN
             SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
     END IF;
 END$$
-DELIMITER ;
 
 -- case_instances_source: how long scopes without a policy are kept.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_source;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_source(IN p_retention bigint, IN p_scope varchar(255))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_source$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_source(IN p_retention bigint,
+    IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body 8e58997d9bae]'
 BEGIN
-    -- Without a policy, the definition in ACT_RE_CASE_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years is for ever.
+    -- Without a policy, the definition in ACT_RE_CASE_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years
+    -- is for ever.
     INSERT INTO work_scope (scope, seconds)
     SELECT d.`ID_`, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400)
     FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
@@ -55,13 +48,10 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
     ORDER BY d.`ID_`;
 END$$
-DELIMITER ;
 
 -- case_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_next;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_next$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_next(IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 396ba5ae83d1]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
@@ -100,15 +90,11 @@ BEGIN
     INSERT INTO work_root (id, ended)
     SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- case_instances_members: the rows of one depth of work_seen.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_members$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ab1974a8eba4]'
 BEGIN
     IF p_lock THEN
@@ -135,13 +121,11 @@ BEGIN
         SET o_found = ROW_COUNT();
     END IF;
 END$$
-DELIMITER ;
 
 -- case_instances_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_count;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_count$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body a2854bd9def5]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -212,13 +196,11 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS t ON t.`ID_` = w.id;
     DROP TEMPORARY TABLE work_k_act_hi_varinst, work_k_act_hi_taskinst, work_k_act_hi_detail, work_k_act_hi_decinst;
 END$$
-DELIMITER ;
 
 -- case_instances_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_delete$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. [body 169951d43905]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -365,13 +347,11 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- case_instances_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_undated;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_undated$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no CLOSE_TIME_. Reads only. [body edae300b80d9]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -382,13 +362,11 @@ BEGIN
       AND i.`STATE_` = 9
     ORDER BY i.`ID_`;
 END$$
-DELIMITER ;
 
 -- case_instances_unlisted: final roots that would be old enough, of scopes that nobody lists.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_unlisted;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_unlisted(IN p_before datetime(6), OUT o_count bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_unlisted$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_unlisted(IN p_before datetime(6),
+    OUT o_count bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body c7bf7f72c450]'
 BEGIN
     SELECT COUNT(*)
@@ -399,13 +377,11 @@ BEGIN
       AND i.`STATE_` = 9
       AND s.position IS NULL;
 END$$
-DELIMITER ;
 
 -- case_instances_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_due$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 534a4a4d4f83]'
 BEGIN
     SELECT COUNT(*)
@@ -419,41 +395,33 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- case_instances_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 42b87ad2721d]'
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_row$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body ac5c15ea76c2]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_cases.work_hold;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_hold ENGINE = InnoDB AS
-    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_camunda7_cases.work_hold (k1)
-            SELECT p_key;
+            INSERT INTO work_hold (k1) SELECT p_key;
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_cases.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`ID_` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_camunda7_cases.work_hold AS r
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = r.k1
-    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`ID_` AS CHAR), true INTO o_key, o_found FROM work_hold AS r
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`ID_` = r.k1
+            ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
-    DROP TEMPORARY TABLE windrow_camunda7_cases.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_camunda7_cases.register_routines('30_case_instances.sql', '[

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_cases;
 
 -- Two views with the rights of who reads them. The views of 47_metrics.sql read them, with the rights of the owner role.
@@ -29,51 +27,46 @@ FROM windrow_camunda7_cases.left_behind AS h;
 
 -- due_now: by rule, how much is due at this instant: the search of a run, ended after 10,000 rows; how many seconds ago the oldest
 -- became so, and whether that is all.
-CREATE OR REPLACE DEFINER = `windrow_camunda7_cases_owner` SQL SECURITY INVOKER VIEW windrow_camunda7_cases.due_now (rule, families, age_seconds, complete) AS
-SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+CREATE OR REPLACE DEFINER = `windrow_camunda7_cases_owner` SQL SECURITY INVOKER VIEW windrow_camunda7_cases.due_now (rule, families,
+    age_seconds, complete) AS
+SELECT 'case_instances' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
-    SELECT MIN(o.ended)
-    FROM (
+    SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT i.`CLOSE_TIME_`
-            FROM `camunda7`.`ACT_HI_CASEINST` AS i
+            SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
             WHERE i.`CASE_DEF_ID_` = p.scope
               AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
               AND i.`STATE_` = 9
-            ORDER BY i.`CLOSE_TIME_`
-            LIMIT 1
+            ORDER BY i.`CLOSE_TIME_` LIMIT 1
         ) AS ended
-        FROM windrow_camunda7_cases.policy AS p
-        WHERE p.rule = 'case_instances'
-          AND p.enabled
+        FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.enabled
         UNION ALL
         SELECT (
-            SELECT i.`CLOSE_TIME_`
-            FROM `camunda7`.`ACT_HI_CASEINST` AS i
+            SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
             WHERE i.`CASE_DEF_ID_` = d.`ID_`
-              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
               AND i.`STATE_` = 9
-            ORDER BY i.`CLOSE_TIME_`
-            LIMIT 1
+            ORDER BY i.`CLOSE_TIME_` LIMIT 1
         )
         FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances'
+            AND p.scope = CAST(d.`ID_` AS CHAR))
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`CLOSE_TIME_` AS ended
-    FROM windrow_camunda7_cases.policy AS p
+    SELECT i.`CLOSE_TIME_` AS ended FROM windrow_camunda7_cases.policy AS p
     STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
-    WHERE p.rule = 'case_instances'
-      AND p.enabled
-      AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+    WHERE p.rule = 'case_instances' AND p.enabled
+        AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
       AND i.`STATE_` = 9
     UNION ALL
-    SELECT i.`CLOSE_TIME_`
-    FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+    SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
     STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
     WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+          UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
       AND i.`STATE_` = 9
     LIMIT 10000
 ) AS n;

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_cases;
 
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
@@ -31,41 +29,28 @@ SET @windrow_statement = (
     FROM (
         SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
+            FROM information_schema.column_privileges AS p
     ) AS p
     LEFT JOIN (
-        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_CASEACTINST`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_CASEINST`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RE_CASE_DEF`', '', ''
-        UNION ALL
-        SELECT '`mysql`.`proc`', '', ''
-        UNION ALL
+        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_CASEACTINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_CASEINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_RE_CASE_DEF`', '', '' UNION ALL
+        SELECT '`mysql`.`proc`', '', '' UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
+        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_camunda7_cases_owner'
       AND p.table_schema <> 'windrow_camunda7_cases'
       AND n.name IS NULL
@@ -98,13 +83,15 @@ GRANT SELECT ON mysql.proc TO `windrow_camunda7_cases_owner`;
 GRANT SHOW VIEW ON `camunda7`.* TO `windrow_camunda7_cases_owner`;
 
 -- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
--- row. PROCESS lets a batch find them without opening every table of the server. Where who installs may not grant it, verify() says what is not seen.
+-- row. PROCESS lets a batch find them without opening every table of the server. Where who installs may not grant it, verify() says what is
+-- not seen.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 2, 'GRANT REFERENCES, PROCESS ON *.* TO `windrow_camunda7_cases_owner`', 'DO 0')
     FROM information_schema.user_privileges AS u
     WHERE u.privilege_type IN ('REFERENCES', 'PROCESS')
       AND u.is_grantable = 'YES'
-      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''',
+          SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

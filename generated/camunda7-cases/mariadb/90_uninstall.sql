@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 
 -- A batch under way is waited for, and the next one finds nothing.
 SET SESSION lock_wait_timeout = 60;
@@ -13,20 +11,16 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_camunda7_cases;
 
-ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_TASKINST`
-    DROP INDEX IF EXISTS `windrow_ACT_HI_TASKINST_CASE_INST_ID_`,
+ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_TASKINST` DROP INDEX IF EXISTS `windrow_ACT_HI_TASKINST_CASE_INST_ID_`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_OP_LOG`
-    DROP INDEX IF EXISTS `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`,
+ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_OP_LOG` DROP INDEX IF EXISTS `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_CASEINST`
-    DROP INDEX IF EXISTS `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`,
+ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_CASEINST` DROP INDEX IF EXISTS `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_CASEACTINST`
-    DROP INDEX IF EXISTS `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`,
+ALTER TABLE IF EXISTS `camunda7`.`ACT_HI_CASEACTINST` DROP INDEX IF EXISTS `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
 DROP ROLE IF EXISTS `windrow_camunda7_cases_operator`, `windrow_camunda7_cases_auditor`, `windrow_camunda7_cases_owner`;

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 
 -- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
 -- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.
@@ -58,7 +56,8 @@ SET @windrow_statement = COALESCE(
                 FROM information_schema.views AS v
                 WHERE v.table_schema = 'windrow_camunda7_cases'
                   AND v.definer NOT IN (
-                      'windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'), CONCAT('windrow_camunda7_cases_owner', '@'),
+                      'windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'),
+                          CONCAT('windrow_camunda7_cases_owner', '@'),
                       CURRENT_USER()
                   )
                 UNION ALL
@@ -68,7 +67,8 @@ SET @windrow_statement = COALESCE(
                 FROM information_schema.routines AS r
                 WHERE r.routine_schema = 'windrow_camunda7_cases'
                   AND r.definer NOT IN (
-                      'windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'), CONCAT('windrow_camunda7_cases_owner', '@'),
+                      'windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'),
+                          CONCAT('windrow_camunda7_cases_owner', '@'),
                       CURRENT_USER()
                   )
                 UNION ALL
@@ -78,7 +78,8 @@ SET @windrow_statement = COALESCE(
                 FROM information_schema.events AS e
                 WHERE e.event_schema = 'windrow_camunda7_cases'
                   AND e.definer NOT IN (
-                      'windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'), CONCAT('windrow_camunda7_cases_owner', '@'),
+                      'windrow_camunda7_cases_owner', CONCAT('windrow_camunda7_cases_owner', '@%'),
+                          CONCAT('windrow_camunda7_cases_owner', '@'),
                       CURRENT_USER()
                   )
             ) AS f

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_cases;
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
@@ -14,16 +12,21 @@ USE windrow_camunda7_cases;
 
 -- ACT_HI_CASEACTINST is searched by the rows of ACT_HI_CASEINST that go.
 CALL make_index('windrow_ACT_HI_CASEACTINST_CASE_INST_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST` ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`
+        ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule case_instances reads the roots that are final, oldest first.
 CALL make_index('windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_CASEINST` ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`
+        ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`),
+            ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_OP_LOG is searched by the rows of ACT_HI_CASEINST that go.
 CALL make_index('windrow_ACT_HI_OP_LOG_CASE_INST_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG` ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`
+        ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_TASKINST is searched by the rows of ACT_HI_CASEINST that go.
 CALL make_index('windrow_ACT_HI_TASKINST_CASE_INST_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST` ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`
+        ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

@@ -3,160 +3,87 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_cases;
 
 -- drop_shadows_of_tables: a temporary table of the session that has the name of a table of the application would hide it.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.drop_shadows_of_tables;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.drop_shadows_of_tables()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.drop_shadows_of_tables$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.drop_shadows_of_tables() SQL SECURITY DEFINER
 COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read. [body ccb11c3126e6]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        `camunda7`.`ACT_GE_BYTEARRAY`,
-        `camunda7`.`ACT_HI_ATTACHMENT`,
-        `camunda7`.`ACT_HI_CASEACTINST`,
-        `camunda7`.`ACT_HI_CASEINST`,
-        `camunda7`.`ACT_HI_COMMENT`,
-        `camunda7`.`ACT_HI_DECINST`,
-        `camunda7`.`ACT_HI_DEC_IN`,
-        `camunda7`.`ACT_HI_DEC_OUT`,
-        `camunda7`.`ACT_HI_DETAIL`,
-        `camunda7`.`ACT_HI_IDENTITYLINK`,
-        `camunda7`.`ACT_HI_OP_LOG`,
-        `camunda7`.`ACT_HI_TASKINST`,
-        `camunda7`.`ACT_HI_VARINST`,
-        `camunda7`.`ACT_RE_CASE_DEF`;
+    DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_GE_BYTEARRAY`, `camunda7`.`ACT_HI_ATTACHMENT`, `camunda7`.`ACT_HI_CASEACTINST`,
+        `camunda7`.`ACT_HI_CASEINST`, `camunda7`.`ACT_HI_COMMENT`, `camunda7`.`ACT_HI_DECINST`, `camunda7`.`ACT_HI_DEC_IN`,
+        `camunda7`.`ACT_HI_DEC_OUT`, `camunda7`.`ACT_HI_DETAIL`, `camunda7`.`ACT_HI_IDENTITYLINK`, `camunda7`.`ACT_HI_OP_LOG`,
+        `camunda7`.`ACT_HI_TASKINST`, `camunda7`.`ACT_HI_VARINST`, `camunda7`.`ACT_RE_CASE_DEF`;
 END$$
-DELIMITER ;
 
 -- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.take_tables;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.take_tables()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.take_tables$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.take_tables() SQL SECURITY DEFINER
 COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends. [body 5115cce00b72]'
 BEGIN
     DECLARE v_none integer;
-    SELECT COUNT(*) INTO v_none FROM DUAL
-    WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_GE_BYTEARRAY` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEACTINST` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_IDENTITYLINK` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_OP_LOG` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` LIMIT 0);
+    SELECT COUNT(*) INTO v_none FROM DUAL WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_GE_BYTEARRAY` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` LIMIT 0) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEACTINST` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` LIMIT 0) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` LIMIT 0) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` LIMIT 0) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_IDENTITYLINK` LIMIT 0) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_OP_LOG` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` LIMIT 0) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` LIMIT 0);
 END$$
-DELIMITER ;
 
 -- count_orphans: rows whose parent is not there, by edge, into the temporary table work_orphan. Reads whole tables.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.count_orphans;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.count_orphans()
-SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body 6af6cd91accb]'
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.count_orphans$$
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.count_orphans() SQL SECURITY DEFINER
+COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body c4bec197ac08]'
 BEGIN
     DECLARE v_count bigint;
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_cases.work_orphan;
-    CREATE TEMPORARY TABLE windrow_camunda7_cases.work_orphan (
+    DROP TEMPORARY TABLE IF EXISTS work_orphan;
+    CREATE TEMPORARY TABLE work_orphan (
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
     -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_ATTACHMENT` AS c
-    WHERE c.`TASK_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS p WHERE p.`ID_` = c.`TASK_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_ATTACHMENT.TASK_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_CASEACTINST` AS c
-    WHERE c.`CASE_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_CASEACTINST.CASE_INST_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_COMMENT` AS c
-    WHERE c.`TASK_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS p WHERE p.`ID_` = c.`TASK_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_COMMENT.TASK_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_DEC_IN` AS c
-    WHERE c.`DEC_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS p WHERE p.`ID_` = c.`DEC_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_DEC_IN.DEC_INST_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_DEC_OUT` AS c
-    WHERE c.`DEC_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS p WHERE p.`ID_` = c.`DEC_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_DEC_OUT.DEC_INST_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_DECINST` AS c
-    WHERE c.`CASE_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_DECINST.CASE_INST_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_DETAIL` AS c
-    WHERE c.`CASE_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_DETAIL.CASE_INST_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS c
-    WHERE c.`TASK_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS p WHERE p.`ID_` = c.`TASK_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_IDENTITYLINK.TASK_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_OP_LOG` AS c
-    WHERE c.`CASE_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_OP_LOG.CASE_INST_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_TASKINST` AS c
-    WHERE c.`CASE_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_TASKINST.CASE_INST_ID_', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `camunda7`.`ACT_HI_VARINST` AS c
-    WHERE c.`CASE_INST_ID_` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
-    INSERT INTO windrow_camunda7_cases.work_orphan (edge, orphans)
-    VALUES ('ACT_HI_VARINST.CASE_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_ATTACHMENT` AS c WHERE c.`TASK_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS p WHERE p.`ID_` = c.`TASK_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_ATTACHMENT.TASK_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_CASEACTINST` AS c WHERE c.`CASE_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_CASEACTINST.CASE_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_COMMENT` AS c WHERE c.`TASK_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS p WHERE p.`ID_` = c.`TASK_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_COMMENT.TASK_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_DEC_IN` AS c WHERE c.`DEC_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS p WHERE p.`ID_` = c.`DEC_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_DEC_IN.DEC_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_DEC_OUT` AS c WHERE c.`DEC_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS p WHERE p.`ID_` = c.`DEC_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_DEC_OUT.DEC_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_DECINST` AS c WHERE c.`CASE_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_DECINST.CASE_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_DETAIL` AS c WHERE c.`CASE_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_DETAIL.CASE_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS c WHERE c.`TASK_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS p WHERE p.`ID_` = c.`TASK_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_IDENTITYLINK.TASK_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_OP_LOG` AS c WHERE c.`CASE_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_OP_LOG.CASE_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_TASKINST` AS c WHERE c.`CASE_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_TASKINST.CASE_INST_ID_', v_count);
+    SELECT COUNT(*) INTO v_count FROM `camunda7`.`ACT_HI_VARINST` AS c WHERE c.`CASE_INST_ID_` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS p WHERE p.`ID_` = c.`CASE_INST_ID_`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('ACT_HI_VARINST.CASE_INST_ID_', v_count);
 END$$
-DELIMITER ;
 
 -- artifacts_named: which files of the outbox a row that is there still names.
-DROP PROCEDURE IF EXISTS windrow_camunda7_cases.artifacts_named;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_cases.artifacts_named$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.artifacts_named(IN p_artifacts longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'What named_artifacts() answers. [body 7f193bceaad6]'
 BEGIN
     -- No rule of the spec names files.

@@ -6,20 +6,12 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
-
 -- act_hi_caseactinst is searched by the rows of act_hi_caseinst that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id_"
-    ON "public"."act_hi_caseactinst" ("case_inst_id_");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id_" ON "public"."act_hi_caseactinst" ("case_inst_id_");
 -- Rule case_instances reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__close_time__id_"
-    ON "public"."act_hi_caseinst" ("case_def_id_", "close_time_", "id_")
-    WHERE "state_" = 9;
-
+    ON "public"."act_hi_caseinst" ("case_def_id_", "close_time_", "id_") WHERE "state_" = 9;
 -- act_hi_op_log is searched by the rows of act_hi_caseinst that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_"
-    ON "public"."act_hi_op_log" ("case_inst_id_");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_" ON "public"."act_hi_op_log" ("case_inst_id_");
 -- act_hi_taskinst is searched by the rows of act_hi_caseinst that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_taskinst_case_inst_id_"
-    ON "public"."act_hi_taskinst" ("case_inst_id_");
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_taskinst_case_inst_id_" ON "public"."act_hi_taskinst" ("case_inst_id_");

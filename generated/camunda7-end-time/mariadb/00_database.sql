@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 
 -- What somebody else has made in the control database is refused by name: CREATE TABLE IF NOT EXISTS would take it for
 -- windrow's own. A statement that cannot be parsed is how a file refuses; the name that it does not know says why.
@@ -58,7 +56,8 @@ SET @windrow_statement = COALESCE(
                 FROM information_schema.views AS v
                 WHERE v.table_schema = 'windrow_camunda7_end_time'
                   AND v.definer NOT IN (
-                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'),
+                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'),
+                          CONCAT('windrow_camund_849269ce_owner', '@'),
                       CURRENT_USER()
                   )
                 UNION ALL
@@ -68,7 +67,8 @@ SET @windrow_statement = COALESCE(
                 FROM information_schema.routines AS r
                 WHERE r.routine_schema = 'windrow_camunda7_end_time'
                   AND r.definer NOT IN (
-                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'),
+                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'),
+                          CONCAT('windrow_camund_849269ce_owner', '@'),
                       CURRENT_USER()
                   )
                 UNION ALL
@@ -78,7 +78,8 @@ SET @windrow_statement = COALESCE(
                 FROM information_schema.events AS e
                 WHERE e.event_schema = 'windrow_camunda7_end_time'
                   AND e.definer NOT IN (
-                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'), CONCAT('windrow_camund_849269ce_owner', '@'),
+                      'windrow_camund_849269ce_owner', CONCAT('windrow_camund_849269ce_owner', '@%'),
+                          CONCAT('windrow_camund_849269ce_owner', '@'),
                       CURRENT_USER()
                   )
             ) AS f
@@ -98,4 +99,5 @@ ALTER DATABASE windrow_camunda7_end_time CHARACTER SET utf8mb4 COLLATE utf8mb4_b
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.
 CREATE ROLE IF NOT EXISTS `windrow_camund_849269ce_owner`;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_camunda7_end_time.* TO `windrow_camund_849269ce_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE,
+    EVENT ON windrow_camunda7_end_time.* TO `windrow_camund_849269ce_owner`;

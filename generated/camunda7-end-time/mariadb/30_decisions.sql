@@ -3,31 +3,27 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
 -- decisions_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_DECINST.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_types$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_DECINST. [body d92a1f86daa2]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`DEC_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- decisions_source: how long scopes without a policy are kept.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_source;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_source(IN p_retention bigint, IN p_scope varchar(255))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_source$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_source(IN p_retention bigint,
+    IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body cba7d18ca54c]'
 BEGIN
-    -- Without a policy, the definition in ACT_RE_DECISION_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years is for ever.
+    -- Without a policy, the definition in ACT_RE_DECISION_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred
+    -- years is for ever.
     INSERT INTO work_scope (scope, seconds)
     SELECT d.`ID_`, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400)
     FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
@@ -36,13 +32,10 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
     ORDER BY d.`ID_`;
 END$$
-DELIMITER ;
 
 -- decisions_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_next;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_next$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_next(IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body d8bf4b1ff3e3]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
@@ -83,22 +76,20 @@ BEGIN
     INSERT INTO work_root (id, ended)
     SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- decisions_members: the rows of one depth of work_seen, and the links of them.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 01b86f2f9523]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`EVAL_TIME_` IS NOT NULL) IS TRUE, (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, i.`EVAL_TIME_`,
-            IF((i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`DEC_DEF_ID_`
+            i.`ID_`, w.depth, w.upwards, (i.`EVAL_TIME_` IS NOT NULL) IS TRUE,
+                (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, i.`EVAL_TIME_`,
+            IF((i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)),
+                w.cutoff), i.`DEC_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = w.id
         LEFT JOIN work_scope AS s ON s.scope = i.`DEC_DEF_ID_`
@@ -109,8 +100,10 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`EVAL_TIME_` IS NOT NULL) IS TRUE, (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, i.`EVAL_TIME_`,
-            IF((i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), w.cutoff), i.`DEC_DEF_ID_`
+            i.`ID_`, w.depth, w.upwards, (i.`EVAL_TIME_` IS NOT NULL) IS TRUE,
+                (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, i.`EVAL_TIME_`,
+            IF((i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE, COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)),
+                w.cutoff), i.`DEC_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = w.id
         LEFT JOIN work_scope AS s ON s.scope = i.`DEC_DEF_ID_`
@@ -131,13 +124,11 @@ BEGIN
     WHERE m.depth = p_depth
       AND l.`ROOT_DEC_INST_ID_` IS NOT NULL;
 END$$
-DELIMITER ;
 
 -- decisions_against: the members that stay for a reason outside of their family.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_against;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_against(IN p_newest boolean, IN p_lock boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_against$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_against(IN p_newest boolean,
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps. [body a5a25c4b2653]'
 BEGIN
     -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
@@ -156,13 +147,11 @@ BEGIN
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t3 WHERE t3.`EXCEPTION_STACK_ID_` = t2.`ID_`)
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t3 WHERE t3.`BYTEARRAY_ID_` = t2.`ID_`);
 END$$
-DELIMITER ;
 
 -- decisions_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_count;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 9d2d430b594e]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -187,13 +176,11 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = w.id;
     DROP TEMPORARY TABLE work_k_act_hi_dec_out, work_k_act_hi_dec_in;
 END$$
-DELIMITER ;
 
 -- decisions_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST. [body 3c4e48abb0ff]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -261,13 +248,11 @@ BEGIN
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- decisions_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_undated;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no EVAL_TIME_. Reads only. [body f176379febc7]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -280,13 +265,11 @@ BEGIN
       AND i.`EVAL_TIME_` IS NOT NULL
     ORDER BY i.`ID_`;
 END$$
-DELIMITER ;
 
 -- decisions_unlisted: final roots that would be old enough, of scopes that nobody lists.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_unlisted;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_unlisted(IN p_before datetime(6), OUT o_count bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_unlisted$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_unlisted(IN p_before datetime(6),
+    OUT o_count bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body 86260b82fd16]'
 BEGIN
     SELECT COUNT(*)
@@ -299,13 +282,11 @@ BEGIN
       AND i.`EVAL_TIME_` IS NOT NULL
       AND s.position IS NULL;
 END$$
-DELIMITER ;
 
 -- decisions_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_due;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body f3b80d1eb4a5]'
 BEGIN
     SELECT COUNT(*)
@@ -321,46 +302,38 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- decisions_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body dc9522b8b4c9]'
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_row$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 07559ca658f6]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
-    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_DECINST` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_camunda7_end_time.work_hold (k1)
-            SELECT p_key;
+            INSERT INTO work_hold (k1) SELECT p_key;
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`ID_` AS CHAR), (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE
-    INTO o_key, o_found
-    FROM windrow_camunda7_end_time.work_hold AS r
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = r.k1
-    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`ID_` AS CHAR), (i.`PROC_INST_ID_` IS NULL AND i.`CASE_INST_ID_` IS NULL) IS TRUE INTO o_key, o_found
+            FROM work_hold AS r STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`ID_` = r.k1
+            ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     -- Or it belongs to the family of one that is.
     IF NOT o_found THEN
         SET o_found = (
             WITH RECURSIVE up AS (
                 -- A link may name what is beyond the range of the key.
                 SELECT r.k1 AS id
-                FROM windrow_camunda7_end_time.work_hold AS r
+                FROM work_hold AS r
                 UNION
                 SELECT n.`ROOT_DEC_INST_ID_`
                 FROM up
@@ -374,7 +347,7 @@ BEGIN
         ) > 0;
     END IF;
     END IF;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_decisions.sql', '[

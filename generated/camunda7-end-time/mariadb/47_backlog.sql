@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
 -- Two views with the rights of who reads them. The views of 47_metrics.sql read them, with the rights of the owner role.
@@ -54,163 +52,148 @@ FROM windrow_camunda7_end_time.left_behind AS h;
 
 -- due_now: by rule, how much is due at this instant: the search of a run, ended after 10,000 rows; how many seconds ago the oldest
 -- became so, and whether that is all.
-CREATE OR REPLACE DEFINER = `windrow_camund_849269ce_owner` SQL SECURITY INVOKER VIEW windrow_camunda7_end_time.due_now (rule, families, age_seconds, complete) AS
-SELECT 'process_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+CREATE OR REPLACE DEFINER = `windrow_camund_849269ce_owner` SQL SECURITY INVOKER VIEW windrow_camunda7_end_time.due_now (rule, families,
+    age_seconds, complete) AS
+SELECT 'process_instances' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
-    SELECT MIN(o.ended)
-    FROM (
+    SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT i.`END_TIME_`
-            FROM `camunda7`.`ACT_HI_PROCINST` AS i
+            SELECT i.`END_TIME_` FROM `camunda7`.`ACT_HI_PROCINST` AS i
             WHERE i.`PROC_DEF_ID_` = p.scope
               AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
               AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-            ORDER BY i.`END_TIME_`
-            LIMIT 1
+            ORDER BY i.`END_TIME_` LIMIT 1
         ) AS ended
-        FROM windrow_camunda7_end_time.policy AS p
-        WHERE p.rule = 'process_instances'
-          AND p.enabled
+        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
         UNION ALL
         SELECT (
-            SELECT i.`END_TIME_`
-            FROM `camunda7`.`ACT_HI_PROCINST` AS i
+            SELECT i.`END_TIME_` FROM `camunda7`.`ACT_HI_PROCINST` AS i
             WHERE i.`PROC_DEF_ID_` = d.`ID_`
-              AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+              AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
               AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-            ORDER BY i.`END_TIME_`
-            LIMIT 1
+            ORDER BY i.`END_TIME_` LIMIT 1
         )
         FROM `camunda7`.`ACT_RE_PROCDEF` AS d
-        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
+            AND p.scope = CAST(d.`ID_` AS CHAR))
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`END_TIME_` AS ended
-    FROM windrow_camunda7_end_time.policy AS p
+    SELECT i.`END_TIME_` AS ended FROM windrow_camunda7_end_time.policy AS p
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = p.scope
-    WHERE p.rule = 'process_instances'
-      AND p.enabled
-      AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+    WHERE p.rule = 'process_instances' AND p.enabled
+        AND i.`END_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
     UNION ALL
-    SELECT i.`END_TIME_`
-    FROM `camunda7`.`ACT_RE_PROCDEF` AS d
+    SELECT i.`END_TIME_` FROM `camunda7`.`ACT_RE_PROCDEF` AS d
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = d.`ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-      AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances'
+        AND p.scope = CAST(d.`ID_` AS CHAR))
+      AND i.`END_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+          UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
     LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'case_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+SELECT 'case_instances' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
-    SELECT MIN(o.ended)
-    FROM (
+    SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT i.`CLOSE_TIME_`
-            FROM `camunda7`.`ACT_HI_CASEINST` AS i
+            SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
             WHERE i.`CASE_DEF_ID_` = p.scope
               AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
               AND i.`STATE_` = 9
-            ORDER BY i.`CLOSE_TIME_`
-            LIMIT 1
+            ORDER BY i.`CLOSE_TIME_` LIMIT 1
         ) AS ended
-        FROM windrow_camunda7_end_time.policy AS p
-        WHERE p.rule = 'case_instances'
-          AND p.enabled
+        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.enabled
         UNION ALL
         SELECT (
-            SELECT i.`CLOSE_TIME_`
-            FROM `camunda7`.`ACT_HI_CASEINST` AS i
+            SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_HI_CASEINST` AS i
             WHERE i.`CASE_DEF_ID_` = d.`ID_`
-              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+              AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
               AND i.`STATE_` = 9
-            ORDER BY i.`CLOSE_TIME_`
-            LIMIT 1
+            ORDER BY i.`CLOSE_TIME_` LIMIT 1
         )
         FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
-        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
+        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
+            AND p.scope = CAST(d.`ID_` AS CHAR))
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`CLOSE_TIME_` AS ended
-    FROM windrow_camunda7_end_time.policy AS p
+    SELECT i.`CLOSE_TIME_` AS ended FROM windrow_camunda7_end_time.policy AS p
     STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = p.scope
-    WHERE p.rule = 'case_instances'
-      AND p.enabled
-      AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+    WHERE p.rule = 'case_instances' AND p.enabled
+        AND i.`CLOSE_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
       AND i.`STATE_` = 9
     UNION ALL
-    SELECT i.`CLOSE_TIME_`
-    FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
+    SELECT i.`CLOSE_TIME_` FROM `camunda7`.`ACT_RE_CASE_DEF` AS d
     STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEINST` AS i ON i.`CASE_DEF_ID_` = d.`ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
-      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+    WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances'
+        AND p.scope = CAST(d.`ID_` AS CHAR))
+      AND i.`CLOSE_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+          UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
       AND i.`STATE_` = 9
     LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'decisions' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+SELECT 'decisions' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
-    SELECT MIN(o.ended)
-    FROM (
+    SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT i.`EVAL_TIME_`
-            FROM `camunda7`.`ACT_HI_DECINST` AS i
+            SELECT i.`EVAL_TIME_` FROM `camunda7`.`ACT_HI_DECINST` AS i
             WHERE i.`DEC_DEF_ID_` = p.scope
               AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
               AND i.`PROC_INST_ID_` IS NULL
               AND i.`CASE_INST_ID_` IS NULL
               AND i.`EVAL_TIME_` IS NOT NULL
-            ORDER BY i.`EVAL_TIME_`
-            LIMIT 1
+            ORDER BY i.`EVAL_TIME_` LIMIT 1
         ) AS ended
-        FROM windrow_camunda7_end_time.policy AS p
-        WHERE p.rule = 'decisions'
-          AND p.enabled
+        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.enabled
         UNION ALL
         SELECT (
-            SELECT i.`EVAL_TIME_`
-            FROM `camunda7`.`ACT_HI_DECINST` AS i
+            SELECT i.`EVAL_TIME_` FROM `camunda7`.`ACT_HI_DECINST` AS i
             WHERE i.`DEC_DEF_ID_` = d.`ID_`
-              AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+              AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+                  UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
               AND i.`PROC_INST_ID_` IS NULL
               AND i.`CASE_INST_ID_` IS NULL
               AND i.`EVAL_TIME_` IS NOT NULL
-            ORDER BY i.`EVAL_TIME_`
-            LIMIT 1
+            ORDER BY i.`EVAL_TIME_` LIMIT 1
         )
         FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
-        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
+        WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions'
+            AND p.scope = CAST(d.`ID_` AS CHAR))
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`EVAL_TIME_` AS ended
-    FROM windrow_camunda7_end_time.policy AS p
+    SELECT i.`EVAL_TIME_` AS ended FROM windrow_camunda7_end_time.policy AS p
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = p.scope
-    WHERE p.rule = 'decisions'
-      AND p.enabled
-      AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
+    WHERE p.rule = 'decisions' AND p.enabled
+        AND i.`EVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 86400) + 3600 SECOND
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
     UNION ALL
-    SELECT i.`EVAL_TIME_`
-    FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
+    SELECT i.`EVAL_TIME_` FROM `camunda7`.`ACT_RE_DECISION_DEF` AS d
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS i ON i.`DEC_DEF_ID_` = d.`ID_`
     WHERE NOT EXISTS (SELECT 1 FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.scope = CAST(d.`ID_` AS CHAR))
-      AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525, UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
+      AND i.`EVAL_TIME_` < IF(d.`HISTORY_TTL_` BETWEEN 0 AND 36525,
+          UTC_TIMESTAMP(6) - INTERVAL GREATEST(d.`HISTORY_TTL_` * 86400, 86400) + 3600 SECOND, NULL)
       AND i.`PROC_INST_ID_` IS NULL
       AND i.`CASE_INST_ID_` IS NULL
       AND i.`EVAL_TIME_` IS NOT NULL
     LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'batches' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'batches' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`END_TIME_` AS ended
-    FROM `camunda7`.`ACT_HI_BATCH` AS i
+    SELECT i.`END_TIME_` AS ended FROM `camunda7`.`ACT_HI_BATCH` AS i
     LEFT JOIN windrow_camunda7_end_time.policy AS p ON p.rule = 'batches' AND p.scope = i.`TYPE_`
     LEFT JOIN (
         SELECT 'instance-deletion' AS scope, 2592000 AS seconds
@@ -223,28 +206,25 @@ FROM (
           ELSE UTC_TIMESTAMP(6) - INTERVAL GREATEST(7776000, 86400) + 3600 SECOND
       END
       AND i.`END_TIME_` IS NOT NULL
-    ORDER BY i.`END_TIME_`
-    LIMIT 10000
+    ORDER BY i.`END_TIME_` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'cleanup_log' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'cleanup_log' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`TIMESTAMP_` AS ended
-    FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
+    SELECT i.`TIMESTAMP_` AS ended FROM `camunda7`.`ACT_HI_JOB_LOG` AS i
     WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(432000, 86400) + 3600 SECOND
       AND i.`JOB_DEF_TYPE_` = 'history-cleanup'
       AND i.`PROCESS_INSTANCE_ID_` IS NULL
       AND i.`TIMESTAMP_` IS NOT NULL
-    ORDER BY i.`TIMESTAMP_`
-    LIMIT 10000
+    ORDER BY i.`TIMESTAMP_` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'task_metrics' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'task_metrics' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`TIMESTAMP_` AS ended
-    FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
+    SELECT i.`TIMESTAMP_` AS ended FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
     WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
       AND true
-    ORDER BY i.`TIMESTAMP_`
-    LIMIT 10000
+    ORDER BY i.`TIMESTAMP_` LIMIT 10000
 ) AS n;

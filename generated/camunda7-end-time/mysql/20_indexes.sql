@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
@@ -14,40 +12,54 @@ USE windrow_camunda7_end_time;
 
 -- Rule batches reads the roots that are final, oldest first.
 CALL make_index('windrow_ACT_HI_BATCH_END_TIME__ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_BATCH` ADD INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_` (`END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_BATCH`
+        ADD INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_` (`END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_CASEACTINST is searched by the rows of ACT_HI_CASEINST that go.
 CALL make_index('windrow_ACT_HI_CASEACTINST_CASE_INST_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST` ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`
+        ADD INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule case_instances reads the roots that are final, oldest first.
 CALL make_index('windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_CASEINST` ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`
+        ADD INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_` (`CASE_DEF_ID_`, `STATE_`, `CLOSE_TIME_`, `ID_`),
+            ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule decisions reads the roots that are final, oldest first.
 CALL make_index('windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb',
-    'ALTER TABLE `camunda7`.`ACT_HI_DECINST` ADD INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb` (`DEC_DEF_ID_`, `PROC_INST_ID_`, `CASE_INST_ID_`, `EVAL_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_DECINST`
+        ADD INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb` (`DEC_DEF_ID_`, `PROC_INST_ID_`, `CASE_INST_ID_`,
+            `EVAL_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_INCIDENT is searched by the rows of ACT_HI_BATCH that go.
 CALL make_index('windrow_ACT_HI_INCIDENT_JOB_DEF_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`
+        ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule cleanup_log reads the roots that are final, oldest first.
 CALL make_index('windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694',
-    'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG` ADD INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694` (`JOB_DEF_TYPE_`, `PROCESS_INSTANCE_ID_`, `TIMESTAMP_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG`
+        ADD INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694` (`JOB_DEF_TYPE_`, `PROCESS_INSTANCE_ID_`, `TIMESTAMP_`,
+            `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_OP_LOG is searched by the rows of ACT_HI_CASEINST that go.
 CALL make_index('windrow_ACT_HI_OP_LOG_CASE_INST_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG` ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`
+        ADD INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule process_instances reads the roots that are final, oldest first.
 CALL make_index('windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_PROCINST` ADD INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_` (`PROC_DEF_ID_`, `END_TIME_`, `ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`
+        ADD INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_` (`PROC_DEF_ID_`, `END_TIME_`, `ID_`), ALGORITHM = INPLACE,
+            LOCK = NONE');
 
 -- Rule process_instances finds the rows below a row.
 CALL make_index('windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_PROCINST` ADD INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_` (`SUPER_PROCESS_INSTANCE_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`
+        ADD INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_` (`SUPER_PROCESS_INSTANCE_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- ACT_HI_TASKINST is searched by the rows of ACT_HI_CASEINST that go.
 CALL make_index('windrow_ACT_HI_TASKINST_CASE_INST_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST` ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`
+        ADD INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_` (`CASE_INST_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

@@ -3,28 +3,22 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
 -- batches_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_BATCH.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_types$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_BATCH. [body 50aa4e8d470c]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`TYPE_` AS scope FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- batches_keys: the work tables for the keys of tables between the members and others.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_keys;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_keys(IN p_make boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_keys$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_keys(IN p_make boolean) SQL SECURITY DEFINER
 COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body d9f117499990]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_job_log;
@@ -33,13 +27,11 @@ BEGIN
             SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
     END IF;
 END$$
-DELIMITER ;
 
 -- batches_source: how long scopes without a policy are kept.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_source;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint, IN p_scope varchar(255))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_source$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint,
+    IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body 3a602590bbcf]'
 BEGIN
     -- Without a policy, the spec says it by value.
@@ -53,13 +45,10 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'batches' AND p.scope = CAST(d.scope AS CHAR))
     ORDER BY d.scope;
 END$$
-DELIMITER ;
 
 -- batches_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_next;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_next$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_next(IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body ca9cf9eec881]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -81,15 +70,11 @@ BEGIN
     ORDER BY i.`END_TIME_`, i.`ID_`
     LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- batches_members: the rows of one depth of work_seen.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body e9d91fddbd17]'
 BEGIN
     IF p_lock THEN
@@ -116,13 +101,11 @@ BEGIN
         SET o_found = ROW_COUNT();
     END IF;
 END$$
-DELIMITER ;
 
 -- batches_against: the members that stay for a reason outside of their family.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_against;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_against$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_against(IN p_newest boolean, IN p_lock boolean)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps. [body ece3b8bd2dcd]'
 BEGIN
     -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
@@ -150,13 +133,10 @@ BEGIN
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t3 WHERE t3.`EXCEPTION_STACK_ID_` = t2.`ID_`)
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t3 WHERE t3.`BYTEARRAY_ID_` = t2.`ID_`);
 END$$
-DELIMITER ;
 
 -- batches_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_count$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_count(OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 42fcf4daaff8]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -206,13 +186,11 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id;
     DROP TEMPORARY TABLE work_gone_2, work_gone_3;
 END$$
-DELIMITER ;
 
 -- batches_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_delete;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. [body 75ac9c179a00]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -289,13 +267,11 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- batches_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_undated;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body a5adaf246cc2]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -306,13 +282,11 @@ BEGIN
       AND (p_scope IS NULL OR i.`TYPE_` IN (SELECT s.scope FROM work_scope AS s WHERE s.scope IS NOT NULL))
     ORDER BY i.`ID_`;
 END$$
-DELIMITER ;
 
 -- batches_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 5658b315ab75]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -330,41 +304,33 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- batches_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 546cc919bc25]'
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_row$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body bc6a13289e09]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
-    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_camunda7_end_time.work_hold (k1)
-            SELECT p_key;
+            INSERT INTO work_hold (k1) SELECT p_key;
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`ID_` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_camunda7_end_time.work_hold AS r
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = r.k1
-    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`ID_` AS CHAR), true INTO o_key, o_found FROM work_hold AS r
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS i ON i.`ID_` = r.k1
+            ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_batches.sql', '[

@@ -3,28 +3,23 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
 -- cleanup_log_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_JOB_LOG.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_types$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_JOB_LOG. [body ebea13a3ef8e]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, CAST(NULL AS signed) AS scope FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- cleanup_log_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_next;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body dc457c558921]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -46,22 +41,20 @@ BEGIN
     ORDER BY i.`TIMESTAMP_`, i.`ID_`
     LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- cleanup_log_members: the rows of one depth of work_seen.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ca935967d539]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE, (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
-            IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default), w.cutoff)
+            i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE,
+                (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
+            IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default),
+                w.cutoff)
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = w.id
         WHERE w.depth = p_depth
@@ -71,21 +64,21 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE, (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
-            IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default), w.cutoff)
+            i.`ID_`, w.depth, w.upwards, (i.`TIMESTAMP_` IS NOT NULL) IS TRUE,
+                (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, i.`TIMESTAMP_`,
+            IF((i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE, IF(w.upwards, p_above, p_default),
+                w.cutoff)
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = w.id
         WHERE w.depth = p_depth;
         SET o_found = ROW_COUNT();
     END IF;
 END$$
-DELIMITER ;
 
 -- cleanup_log_against: the members that stay for a reason outside of their family.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_against;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_against(IN p_newest boolean, IN p_lock boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_against$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_against(IN p_newest boolean,
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps. [body 805a7db25e1e]'
 BEGIN
     -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
@@ -98,13 +91,11 @@ BEGIN
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t2 WHERE t2.`EXCEPTION_STACK_ID_` = t1.`ID_`)
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t2 WHERE t2.`BYTEARRAY_ID_` = t1.`ID_`);
 END$$
-DELIMITER ;
 
 -- cleanup_log_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_count;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body f3ad9e93b768]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -114,13 +105,11 @@ BEGIN
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ID_` = w.id;
 END$$
-DELIMITER ;
 
 -- cleanup_log_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_delete;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_delete$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG. [body 0e1fb822cb5c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -142,13 +131,11 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- cleanup_log_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_undated;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no TIMESTAMP_. Reads only. [body 63ed38a4288f]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -160,13 +147,11 @@ BEGIN
       AND i.`TIMESTAMP_` IS NOT NULL
     ORDER BY i.`ID_`;
 END$$
-DELIMITER ;
 
 -- cleanup_log_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_due$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 98a97b108af9]'
 BEGIN
     DECLARE v_newest  datetime(6);
@@ -184,41 +169,33 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- cleanup_log_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 80f01186db64]'
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_row$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 142e092738a4]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
-    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_camunda7_end_time.work_hold (k1)
-            SELECT p_key;
+            INSERT INTO work_hold (k1) SELECT p_key;
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`ID_` AS CHAR), (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE
-    INTO o_key, o_found
-    FROM windrow_camunda7_end_time.work_hold AS r
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = r.k1
-    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`ID_` AS CHAR), (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE
+            INTO o_key, o_found FROM work_hold AS r STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = r.k1
+            ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_cleanup_log.sql', '[

@@ -3,28 +3,23 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
 -- process_instances_types: what the work tables have their types from. Keys and scopes are those of ACT_HI_PROCINST.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_types$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_PROCINST. [body cdf8d1878f7b]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`PROC_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- process_instances_keys: the work tables for the keys of tables between the members and others.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_keys;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_keys$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_keys(IN p_make boolean)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body 870fff250021]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_dec_out, work_k_act_hi_dec_in, work_k_act_hi_attachment;
@@ -37,16 +32,15 @@ BEGIN
             SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
     END IF;
 END$$
-DELIMITER ;
 
 -- process_instances_source: how long scopes without a policy are kept.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_source;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_source(IN p_retention bigint, IN p_scope varchar(255))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_source$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_source(IN p_retention bigint,
+    IN p_scope varchar(255)) SQL SECURITY DEFINER
 COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body cf9e1967203a]'
 BEGIN
-    -- Without a policy, the definition in ACT_RE_PROCDEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years is for ever.
+    -- Without a policy, the definition in ACT_RE_PROCDEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years
+    -- is for ever.
     INSERT INTO work_scope (scope, seconds)
     SELECT d.`ID_`, COALESCE(p_retention, d.`HISTORY_TTL_` * 86400)
     FROM `camunda7`.`ACT_RE_PROCDEF` AS d
@@ -55,13 +49,11 @@ BEGIN
       AND NOT EXISTS (SELECT 1 FROM policy AS p WHERE p.rule = 'process_instances' AND p.scope = CAST(d.`ID_` AS CHAR))
     ORDER BY d.`ID_`;
 END$$
-DELIMITER ;
 
 -- process_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_next;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body ef5b16c41160]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
@@ -100,21 +92,18 @@ BEGIN
     INSERT INTO work_root (id, ended)
     SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- process_instances_members: the rows of one depth of work_seen, and the links of them.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 8766d2d0ccb8]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE, true, i.`END_TIME_`,
+            i.`ID_`, w.depth, w.upwards, (i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE, true,
+                i.`END_TIME_`,
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`PROC_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = w.id
@@ -126,7 +115,8 @@ BEGIN
     ELSE
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
         SELECT
-            i.`ID_`, w.depth, w.upwards, (i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE, true, i.`END_TIME_`,
+            i.`ID_`, w.depth, w.upwards, (i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')) IS TRUE, true,
+                i.`END_TIME_`,
             COALESCE(s.cutoff, IF(w.upwards, p_above, p_default)), i.`PROC_DEF_ID_`
         FROM work_seen AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = w.id
@@ -148,13 +138,11 @@ BEGIN
     WHERE m.depth = p_depth
       AND l.`SUPER_PROCESS_INSTANCE_ID_` IS NOT NULL;
 END$$
-DELIMITER ;
 
 -- process_instances_against: the members that stay for a reason outside of their family.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_against;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_against(IN p_newest boolean, IN p_lock boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_against$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_against(IN p_newest boolean,
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps. [body 59588dd12a70]'
 BEGIN
     -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
@@ -212,13 +200,11 @@ BEGIN
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_JOB` AS t4 WHERE t4.`EXCEPTION_STACK_ID_` = t3.`ID_`)
         OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_RU_VARIABLE` AS t4 WHERE t4.`BYTEARRAY_ID_` = t3.`ID_`);
 END$$
-DELIMITER ;
 
 -- process_instances_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_count;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 6d01562a16b5]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -338,13 +324,11 @@ BEGIN
     DROP TEMPORARY TABLE work_k_act_hi_varinst, work_k_act_hi_taskinst, work_k_act_hi_job_log, work_k_act_hi_ext_task_log,
         work_k_act_hi_detail, work_k_act_hi_decinst;
 END$$
-DELIMITER ;
 
 -- process_instances_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_delete;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_delete$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_ACTINST, ACT_GE_BYTEARRAY, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_EXT_TASK_LOG, ACT_HI_INCIDENT, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST. [body 68de20c05bb6]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -373,7 +357,8 @@ BEGIN
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
-    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_VARINST or ACT_HI_DETAIL or ACT_HI_JOB_LOG or ACT_HI_EXT_TASK_LOG or ACT_HI_DEC_IN or ACT_HI_DEC_OUT or ACT_HI_ATTACHMENT.
+    -- ACT_GE_BYTEARRAY: rows belong to ACT_HI_VARINST or ACT_HI_DETAIL or ACT_HI_JOB_LOG or ACT_HI_EXT_TASK_LOG or ACT_HI_DEC_IN or
+    -- ACT_HI_DEC_OUT or ACT_HI_ATTACHMENT.
     SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`PROC_INST_ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`) INTO v_any;
     IF v_any THEN
@@ -572,13 +557,11 @@ BEGIN
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_undated;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_undated$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no END_TIME_. Reads only. [body 5d7757b33bc3]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -589,13 +572,11 @@ BEGIN
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
     ORDER BY i.`ID_`;
 END$$
-DELIMITER ;
 
 -- process_instances_unlisted: final roots that would be old enough, of scopes that nobody lists.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_unlisted;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_unlisted(IN p_before datetime(6), OUT o_count bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_unlisted$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_unlisted(IN p_before datetime(6),
+    OUT o_count bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body b89a4c14e01f]'
 BEGIN
     SELECT COUNT(*)
@@ -606,13 +587,11 @@ BEGIN
       AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
       AND s.position IS NULL;
 END$$
-DELIMITER ;
 
 -- process_instances_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_due$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 6a484b127068]'
 BEGIN
     SELECT COUNT(*)
@@ -626,41 +605,33 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- process_instances_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 440694349e80]'
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_row$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_row(IN p_key longtext,
+    OUT o_key longtext, OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 0218bee70b49]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7_end_time.work_hold;
-    CREATE TEMPORARY TABLE windrow_camunda7_end_time.work_hold ENGINE = InnoDB AS
-    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_camunda7_end_time.work_hold (k1)
-            SELECT p_key;
+            INSERT INTO work_hold (k1) SELECT p_key;
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7_end_time.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`ID_` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_camunda7_end_time.work_hold AS r
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
-    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`ID_` AS CHAR), true INTO o_key, o_found FROM work_hold AS r
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
+            ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
-    DROP TEMPORARY TABLE windrow_camunda7_end_time.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_process_instances.sql', '[

@@ -3,117 +3,80 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7_end_time;
 
 -- task_metrics_types: the type of keys, for the work tables of the kernel.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_types$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of ACT_RU_TASK_METER_LOG.ID_. [body d65426826a76]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT t.`ID_` AS id FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- task_metrics_window: where the row is that has p_rows or p_families before it. Nothing is SET to a query: MySQL would lock what it reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_window;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_window$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_window(IN p_from datetime(6),
+    IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'The TIMESTAMP_ of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body 5bca0637a94b]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
     FROM (
-        SELECT t.`TIMESTAMP_` AS due
-        FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-        WHERE t.`TIMESTAMP_` >= p_from
-          AND t.`TIMESTAMP_` < o_to
-        ORDER BY t.`TIMESTAMP_`
-        LIMIT p_families, 1
+        SELECT t.`TIMESTAMP_` AS due FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < o_to
+            ORDER BY t.`TIMESTAMP_` LIMIT p_families, 1
     ) AS x;
 END$$
-DELIMITER ;
 
 -- task_metrics_rows: rows of ACT_RU_TASK_METER_LOG, for rows_timed().
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_rows$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_rows(IN p_what varchar(10),
+    IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; window, the first p_limit that are not in work_keep. Reads only. [body 1e26f99eb77c]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
-        INSERT INTO work_row (id, due)
-        SELECT t.`ID_`, t.`TIMESTAMP_`
-        FROM work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
+        INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM work_target AS c
+            STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
     WHEN 'undated' THEN
-        INSERT INTO work_row (id)
-        SELECT t.`ID_`
-        FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-        WHERE t.`TIMESTAMP_` IS NULL;
+        INSERT INTO work_row (id) SELECT t.`ID_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` IS NULL;
     ELSE
-        INSERT INTO work_row (id, due)
-        SELECT t.`ID_`, t.`TIMESTAMP_`
-        FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_`
-        WHERE t.`TIMESTAMP_` >= p_from
-          AND t.`TIMESTAMP_` < p_to
-          AND k1.id IS NULL
-        ORDER BY t.`TIMESTAMP_`, t.`ID_`
-        LIMIT p_limit;
+        INSERT INTO work_row (id, due) SELECT t.`ID_`, t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to AND k1.id IS NULL
+            ORDER BY t.`TIMESTAMP_`, t.`ID_` LIMIT p_limit;
     END CASE;
 END$$
-DELIMITER ;
 
 -- task_metrics_count: how many rows a window has.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_count$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_count(IN p_from datetime(6),
+    IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'The rows of ACT_RU_TASK_METER_LOG in a window, counted up to p_limit. Reads only. [body 08991648fbf3]'
 BEGIN
     SELECT COUNT(*)
     INTO o_rows
     FROM (
-        SELECT t.`TIMESTAMP_`
-        FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-        WHERE t.`TIMESTAMP_` >= p_from
-          AND t.`TIMESTAMP_` < p_to
-        LIMIT p_limit
+        SELECT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to
+            LIMIT p_limit
     ) AS x;
 END$$
-DELIMITER ;
 
 -- task_metrics_delete: deletes the rows of a window but for those in work_keep; without a window, those in work_target.
-DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_delete;
-DELIMITER $$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_delete$$
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_delete(IN p_run bigint,
+    IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes rows of ACT_RU_TASK_METER_LOG, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body 015a71070495]'
 BEGIN
     IF p_from IS NULL THEN
-        DELETE t
-        FROM work_target AS c
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
+        DELETE t FROM work_target AS c STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;
         SET o_rows = ROW_COUNT();
     ELSE
-        INSERT INTO work_due (due)
-        SELECT DISTINCT t.`TIMESTAMP_`
-        FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
-        WHERE t.`TIMESTAMP_` >= p_from
-          AND t.`TIMESTAMP_` < p_to;
-        DELETE t
-        FROM work_due AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`TIMESTAMP_` = w.due
-        LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_`
-        WHERE k1.id IS NULL;
+        INSERT INTO work_due (due) SELECT DISTINCT t.`TIMESTAMP_` FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t
+            WHERE t.`TIMESTAMP_` >= p_from AND t.`TIMESTAMP_` < p_to;
+        DELETE t FROM work_due AS w STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`TIMESTAMP_` = w.due
+            LEFT JOIN work_keep AS k1 ON k1.id = t.`ID_` WHERE k1.id IS NULL;
         SET o_rows = ROW_COUNT();
     END IF;
 END$$

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7;
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
@@ -14,12 +12,15 @@ USE windrow_camunda7;
 
 -- Rule history finds what names a row.
 CALL make_index('windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN` ADD INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN`
+        ADD INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule history finds what names a row.
 CALL make_index('windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT` ADD INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT`
+        ADD INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_` (`BYTEARRAY_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- A stamp of rule history finds the rows of one instance.
 CALL make_index('windrow_ACT_HI_INCIDENT_JOB_DEF_ID_',
-    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT` ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`
+        ADD INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_` (`JOB_DEF_ID_`), ALGORITHM = INPLACE, LOCK = NONE');

@@ -3,30 +3,23 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7;
 
 -- The kernel's stamp_advance() calls these. Work tables have the types and collations of the columns in work_type.
 
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_type;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_type()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_type$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_type() SQL SECURITY DEFINER
 COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_PROCINST, whose types other work tables take. [body 33dd41dbe5a3]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
     CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_todo;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_todo(
-    IN p_whole boolean, IN p_named boolean, IN p_all boolean
-)
-SQL SECURITY DEFINER
+    IN p_whole boolean, IN p_named boolean, IN p_all boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body c69f6b234b72]'
 BEGIN
     IF p_named THEN
@@ -43,11 +36,8 @@ BEGIN
         ORDER BY id;
     END IF;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_rows(IN p_whole boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_rows$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks the rows of ACT_HI_PROCINST in work_batch, with p_whole of their families; what the roots say of times. [body 99125b3e3aa2]'
 BEGIN
     -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
@@ -74,11 +64,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS b ON b.`ID_` = f.id
     LEFT JOIN `camunda7`.`ACT_RE_PROCDEF` AS d ON d.`ID_` = b.`PROC_DEF_ID_`;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_set;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_set$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_set(IN p_whole boolean, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body edb6a29348eb]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -367,25 +355,18 @@ BEGIN
     SET v_rows = v_rows + ROW_COUNT();
     SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 END$$
-DELIMITER ;
 
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_type;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_type()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_type$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_type() SQL SECURITY DEFINER
 COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_BATCH, whose types other work tables take. [body d805160bb8b9]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
     CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_todo;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_todo(
-    IN p_whole boolean, IN p_named boolean, IN p_all boolean
-)
-SQL SECURITY DEFINER
+    IN p_whole boolean, IN p_named boolean, IN p_all boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body d7c2bf8357da]'
 BEGIN
     IF p_named THEN
@@ -402,11 +383,8 @@ BEGIN
         ORDER BY id;
     END IF;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_rows(IN p_whole boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_rows$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks the rows of ACT_HI_BATCH in work_batch, with p_whole of their families; what the roots say of times. [body 3de0e7206a42]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
@@ -424,11 +402,9 @@ BEGIN
     FROM (SELECT DISTINCT m.family AS id FROM windrow_camunda7.work_member AS m) AS f
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS b ON b.`ID_` = f.id;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_set;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_set$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_set(IN p_whole boolean, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body f951edc7377f]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -504,25 +480,18 @@ BEGIN
     SET v_rows = v_rows + ROW_COUNT();
     SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 END$$
-DELIMITER ;
 
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_type;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_type()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_type$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_type() SQL SECURITY DEFINER
 COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_DECINST, whose types other work tables take. [body 9a0731622a2d]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
     CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_todo;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_todo$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_todo(
-    IN p_whole boolean, IN p_named boolean, IN p_all boolean
-)
-SQL SECURITY DEFINER
+    IN p_whole boolean, IN p_named boolean, IN p_all boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body f6eed1be8ca3]'
 BEGIN
     IF p_named THEN
@@ -543,11 +512,8 @@ BEGIN
         ORDER BY id;
     END IF;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_rows(IN p_whole boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_rows$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_rows(IN p_whole boolean) SQL SECURITY DEFINER
 COMMENT 'Locks the rows of ACT_HI_DECINST in work_batch, with p_whole of their families; what the roots say of times. [body c4b6764aa150]'
 BEGIN
     -- These rows first: no other stamp meets a family that is stamped in part.
@@ -574,11 +540,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS b ON b.`ID_` = f.id
     LEFT JOIN `camunda7`.`ACT_RE_DECISION_DEF` AS d ON d.`ID_` = b.`DEC_DEF_ID_`;
 END$$
-DELIMITER ;
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_set;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_set$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_set(IN p_whole boolean, OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body ee22f0a1d36b]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7;
 
 -- Two views with the rights of who reads them. The views of 47_metrics.sql read them, with the rights of the owner role.
@@ -34,24 +32,23 @@ FROM windrow_camunda7.left_behind AS h;
 
 -- due_now: by rule, how much is due at this instant: the search of a run, ended after 10,000 rows; how many seconds ago the oldest
 -- became so, and whether that is all.
-CREATE OR REPLACE DEFINER = `windrow_camunda7_owner` SQL SECURITY INVOKER VIEW windrow_camunda7.due_now (rule, families, age_seconds, complete) AS
-SELECT 'history' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+CREATE OR REPLACE DEFINER = `windrow_camunda7_owner` SQL SECURITY INVOKER VIEW windrow_camunda7.due_now (rule, families, age_seconds,
+    complete) AS
+SELECT 'history' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`REMOVAL_TIME_` AS ended
-    FROM `camunda7`.`ACT_HI_PROCINST` AS i
+    SELECT i.`REMOVAL_TIME_` AS ended FROM `camunda7`.`ACT_HI_PROCINST` AS i
     WHERE i.`REMOVAL_TIME_` < UTC_TIMESTAMP(6) - INTERVAL 3600 SECOND
       AND COALESCE(i.`ROOT_PROC_INST_ID_`, i.`ID_`) = i.`ID_`
       AND true
-    ORDER BY i.`REMOVAL_TIME_`
-    LIMIT 10000
+    ORDER BY i.`REMOVAL_TIME_` LIMIT 10000
 ) AS n
 UNION ALL
-SELECT 'task_metrics' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
+SELECT 'task_metrics' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.ended), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`TIMESTAMP_` AS ended
-    FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
+    SELECT i.`TIMESTAMP_` AS ended FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS i
     WHERE i.`TIMESTAMP_` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(47520000, 31968000) + 86400 SECOND
       AND true
-    ORDER BY i.`TIMESTAMP_`
-    LIMIT 10000
+    ORDER BY i.`TIMESTAMP_` LIMIT 10000
 ) AS n;

@@ -3,28 +3,22 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7;
 
 -- history_types: the type of keys, for the work tables of the kernel.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_types$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of ACT_HI_PROCINST.ID_. [body d853fc7cac0e]'
 BEGIN
     CREATE TEMPORARY TABLE work_type ENGINE = InnoDB AS
     SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS t LIMIT 0;
 END$$
-DELIMITER ;
 
 -- history_work: the work tables of a batch that only this rule has.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_work;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_work$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean) SQL SECURITY DEFINER
 COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 9d7e13983f01]'
 BEGIN
     work: BEGIN
@@ -69,14 +63,12 @@ BEGIN
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
     END work;
 END$$
-DELIMITER ;
 
 -- history_window: where the row is that has so many before it, in whichever table it comes first. Nothing is SET to a query: MySQL
 -- would lock what it reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_window;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_window$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_window(IN p_from datetime(6), IN p_rows bigint,
+    IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'The REMOVAL_TIME_ of the first row that has p_rows of its table before it, or p_families of ACT_HI_PROCINST, from p_from on; o_to stays where there is none. Reads only. [body 27f22e63fe11]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
@@ -170,13 +162,11 @@ BEGIN
         ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
     ) AS x;
 END$$
-DELIMITER ;
 
 -- history_rows: rows of ACT_HI_PROCINST, for rows_timed().
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6),
+    IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body 9037eeb94f27]'
 BEGIN
     CASE p_what
@@ -191,7 +181,8 @@ BEGIN
         SELECT COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` IS NULL
-          AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          AND (COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` OR NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
           AND r.`END_TIME_` IS NOT NULL;
     WHEN 'families' THEN
         INSERT IGNORE INTO work_row (id)
@@ -199,7 +190,8 @@ BEGIN
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
-          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     WHEN 'roots' THEN
         INSERT INTO work_row (id, due)
         SELECT t.`ID_`, t.`REMOVAL_TIME_`
@@ -215,20 +207,19 @@ BEGIN
         FROM `camunda7`.`ACT_HI_PROCINST` AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
         LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`)
+            AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
         WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
           AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`
         ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
         LIMIT p_limit;
     END CASE;
 END$$
-DELIMITER ;
 
 -- history_count: how many roots a window has.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_count;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_count$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_count(IN p_from datetime(6), IN p_to datetime(6),
+    IN p_limit bigint, OUT o_rows bigint) SQL SECURITY DEFINER
 COMMENT 'The roots among the rows of ACT_HI_PROCINST in a window, counted up to p_limit. Reads only. [body 8e9140f267cf]'
 BEGIN
     SELECT COUNT(*)
@@ -242,14 +233,13 @@ BEGIN
         LIMIT p_limit
     ) AS x;
 END$$
-DELIMITER ;
 
--- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to; what is held of ACT_HI_BATCH and ACT_HI_DECINST.
+-- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to; what is
+-- held of ACT_HI_BATCH and ACT_HI_DECINST.
 -- A family is the rows that name the same root in ACT_HI_PROCINST.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6),
+    IN p_as_of datetime(6), IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body abea2b53d5df]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
@@ -264,7 +254,8 @@ BEGIN
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
-          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
         FOR UPDATE SKIP LOCKED;
         INSERT INTO work_locked (id, family)
         SELECT r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
@@ -272,7 +263,8 @@ BEGIN
         LEFT JOIN work_root AS w ON w.id = r.`ID_`
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
-          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
           AND w.id IS NULL;
         INSERT INTO work_root (id, family, fault)
         SELECT l.id, l.family, 5 FROM work_locked AS l;
@@ -284,7 +276,8 @@ BEGIN
         FROM `camunda7`.`ACT_HI_PROCINST` AS r
         WHERE r.`REMOVAL_TIME_` >= p_from
           AND r.`REMOVAL_TIME_` < p_to
-          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
+          AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     END IF;
 
     CALL timed_held('history');
@@ -312,7 +305,8 @@ BEGIN
     SELECT o.`BATCH_JOB_DEF_ID_` FROM work_other_1 AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS o ON o.`ID_` = w.id
     WHERE o.`BATCH_JOB_DEF_ID_` IS NOT NULL;
-    -- What belongs to no family is held by itself, and with it what is its: ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_, ACT_HI_DECINST.ID_.
+    -- What belongs to no family is held by itself, and with it what is its: ACT_HI_DEC_IN.DEC_INST_ID_, ACT_HI_DEC_OUT.DEC_INST_ID_,
+    -- ACT_HI_DECINST.ID_.
     INSERT IGNORE INTO work_held_2 (id)
     SELECT w.id FROM work_other_2 AS w
     WHERE w.id IS NOT NULL;
@@ -381,21 +375,150 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT IGNORE INTO work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT IGNORE INTO work_named_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT IGNORE INTO work_tied (id)
     SELECT t.`ROOT_PROC_INST_ID_`
     FROM work_named_15 AS n
@@ -425,138 +548,227 @@ BEGIN
     INSERT INTO work_keep_2 (id)
     SELECT k.id FROM work_keep AS k;
 END$$
-DELIMITER ;
 
 -- history_find: the instants of the rows of a window that go, which are of no family whose root is there.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_find;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_find$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6), IN p_to datetime(6))
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how many rows go. Reads only. [body 8af7ae478cf7]'
 BEGIN
     INSERT INTO work_due (position, due, found)
     SELECT 1, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ACTINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 2, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 3, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_TASKINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 4, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_VARINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 5, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DETAIL` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 6, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_INCIDENT` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 7, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 8, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+          WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 9, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_OP_LOG` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 10, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_COMMENT` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 11, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 12, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DEC_IN` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 13, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 14, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DECINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 15, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
     LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
     SELECT 16, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found, roots)
     SELECT 17, t.`REMOVAL_TIME_`, COUNT(*), SUM(COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`)
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
@@ -565,131 +777,174 @@ BEGIN
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL
     GROUP BY t.`REMOVAL_TIME_`;
 END$$
-DELIMITER ;
 
 -- history_batch: one batch: the rows of a window that go, of all tables, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does not keep, and counts them in work_count; timed_step() calls it. [body b9c95dc8efa4]'
 BEGIN
     -- ACT_HI_ACTINST: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 1 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(1, ROW_COUNT());
     -- ACT_HI_IDENTITYLINK: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 2 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(2, ROW_COUNT());
     -- ACT_HI_TASKINST: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 3 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(3, ROW_COUNT());
     -- ACT_HI_VARINST: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 4 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(4, ROW_COUNT());
     -- ACT_HI_DETAIL: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 5 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(5, ROW_COUNT());
     -- ACT_HI_INCIDENT: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 6 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(6, ROW_COUNT());
     -- ACT_HI_EXT_TASK_LOG: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 7 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(7, ROW_COUNT());
     -- ACT_HI_JOB_LOG: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 8 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+          WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(8, ROW_COUNT());
     -- ACT_HI_OP_LOG: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 9 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(9, ROW_COUNT());
     -- ACT_HI_COMMENT: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 10 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(10, ROW_COUNT());
     -- ACT_HI_ATTACHMENT: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 11 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(11, ROW_COUNT());
     -- ACT_HI_DEC_IN: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 12 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(12, ROW_COUNT());
     -- ACT_HI_DEC_OUT: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 13 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(13, ROW_COUNT());
     -- ACT_HI_DECINST: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 14 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(14, ROW_COUNT());
     -- ACT_GE_BYTEARRAY: rows of no family.
     DELETE t FROM work_due AS w
@@ -697,15 +952,60 @@ BEGIN
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
     LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 15 AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     CALL timed_gone(15, ROW_COUNT());
     -- ACT_RU_AUTHORIZATION: rows of no family.
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_RU_AUTHORIZATION` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 16 AND k1.id IS NULL AND f1.`ID_` IS NULL;
     CALL timed_gone(16, ROW_COUNT());
     -- ACT_HI_PROCINST: remains of families without a root.
@@ -713,7 +1013,8 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`)
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 17 AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
       AND NOT COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
     CALL timed_gone(17, ROW_COUNT());
@@ -721,7 +1022,8 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_keep_2 AS k2 ON k2.id = t.`ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`)
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 17 AND k1.id IS NULL AND k2.id IS NULL AND f1.`ID_` IS NULL
       AND COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) = t.`ID_`;
     SET o_families = ROW_COUNT();
@@ -733,13 +1035,11 @@ BEGIN
     WHERE w.position = 18 AND h1.id IS NULL;
     CALL timed_gone(18, ROW_COUNT());
 END$$
-DELIMITER ;
 
 -- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_next;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_next$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(IN p_cutoff datetime(6), IN p_limit bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge decides. [body a70e1b277e58]'
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
@@ -755,14 +1055,12 @@ BEGIN
     ORDER BY t.`REMOVAL_TIME_`, t.`ID_`
     LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- history_judge: which of the families of work_next may go. A family is all rows that name the root, and goes when the
 -- REMOVAL_TIME_ of the root has come, whatever that of its other rows is.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6),
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter. [body 4d26facb612c]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
@@ -770,14 +1068,16 @@ BEGIN
     -- Whoever changes a whole family changes its rows in ACT_HI_PROCINST too: he waits for this batch, or it leaves the
     -- family to him.
     IF p_cutoff IS NULL THEN
-        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id FOR UPDATE;
+        SELECT COUNT(*) INTO v_rows FROM work_next AS n
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ROOT_PROC_INST_ID_` = n.id FOR UPDATE;
     END IF;
     IF p_lock THEN
         INSERT IGNORE INTO work_root (id, family, fault)
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
-                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
+                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
                 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
@@ -794,7 +1094,8 @@ BEGIN
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
-                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
+                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
                 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
@@ -808,7 +1109,8 @@ BEGIN
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
-                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
+                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
                 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
@@ -825,7 +1127,8 @@ BEGIN
         SELECT
             r.`ID_`, COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`),
             CASE
-                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
+                WHEN COALESCE(r.`ROOT_PROC_INST_ID_`, r.`ID_`) = r.`ID_` AND p_cutoff IS NOT NULL
+                    AND (r.`REMOVAL_TIME_` < p_cutoff) IS NOT TRUE THEN 0
                 ELSE CASE WHEN r.`END_TIME_` IS NULL THEN 2 WHEN r.`END_TIME_` >= v_least THEN 3 ELSE 9 END
             END
         FROM work_next AS n
@@ -915,13 +1218,10 @@ BEGIN
     CALL timed_blame();
     CALL timed_targets();
 END$$
-DELIMITER ;
 
 -- history_families: one batch: the whole families in work_target, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_families;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it. [body 2a7b1984bb0d]'
 BEGIN
     -- ACT_HI_ACTINST
@@ -929,7 +1229,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(1, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ACTINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -940,7 +1242,8 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(2, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0 FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
+        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -952,7 +1255,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(3, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -963,7 +1268,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(4, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -974,7 +1281,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(5, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -985,7 +1294,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(6, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -996,7 +1307,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(7, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -1007,7 +1320,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(8, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -1018,7 +1333,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(9, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -1029,7 +1346,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(10, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -1040,7 +1359,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(11, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -1051,7 +1372,8 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(12, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
+        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -1063,7 +1385,8 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(13, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0 FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
+        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
@@ -1075,7 +1398,9 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(14, ROW_COUNT());
     -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0 FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
@@ -1102,13 +1427,10 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = c.id;
     CALL timed_gone(17, ROW_COUNT());
 END$$
-DELIMITER ;
 
 -- history_members: what a batch would delete of the families in work_target. Reads only.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_members;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_members()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_members$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_members() SQL SECURITY DEFINER
 COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only. [body 5a24f40a004f]'
 BEGIN
     INSERT INTO work_keep_2 (id)
@@ -1233,13 +1555,10 @@ BEGIN
     LEFT JOIN work_keep_2 AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     WHERE k1.id IS NULL;
 END$$
-DELIMITER ;
 
 -- history_strays: by table, rows that do not share the REMOVAL_TIME_ of their root, and rows without one.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_strays;
-DELIMITER $$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_strays()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_strays$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_strays() SQL SECURITY DEFINER
 COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ea42fbb921f4]'
 BEGIN
     INSERT INTO work_stray (table_name, apart, undated)
@@ -1247,161 +1566,244 @@ BEGIN
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_ACTINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_IDENTITYLINK', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_TASKINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_TASKINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_VARINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_VARINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_DETAIL', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DETAIL` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_INCIDENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_INCIDENT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_EXT_TASK_LOG', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_JOB_LOG', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+          WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_OP_LOG', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_OP_LOG` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_COMMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_COMMENT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_ATTACHMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_DEC_IN', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DEC_IN` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_DEC_OUT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DEC_OUT` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_DECINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DECINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_GE_BYTEARRAY', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_` JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))));
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_RU_AUTHORIZATION', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_RU_AUTHORIZATION` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_PROCINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_PROCINST` AS t
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(t.`ROOT_PROC_INST_ID_`, t.`ID_`)
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`);
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_BATCH', 0,
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_BATCH` AS t;
 END$$
-DELIMITER ;
 
 -- history_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_camunda7.history_row;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_row$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 9cc15e32ef1f]'
+    SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body c39d25915aff]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '.';
-    DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_hold;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_hold ENGINE = InnoDB AS
-    SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`ID_` AS k1 FROM `camunda7`.`ACT_HI_PROCINST` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_camunda7.work_hold (k1)
-            SELECT p_key;
+            INSERT INTO work_hold (k1) SELECT p_key;
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_camunda7.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`ID_` AS CHAR), true
-    INTO o_key, o_found
-    FROM windrow_camunda7.work_hold AS r
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
-    ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`ID_` AS CHAR), true INTO o_key, o_found FROM work_hold AS r
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`ID_` = r.k1
+            ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     -- Or it is one of ACT_HI_BATCH.
     IF o_found IS NOT TRUE THEN
         SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
         INTO o_key, o_found
-        FROM windrow_camunda7.work_hold AS h
+        FROM work_hold AS h
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS r ON r.`ID_` = h.k1
         LOCK IN SHARE MODE;
     END IF;
@@ -1409,7 +1811,7 @@ BEGIN
     IF o_found IS NOT TRUE THEN
         SELECT COALESCE(MAX(r.`ID_`), o_key), COUNT(*) > 0
         INTO o_key, o_found
-        FROM windrow_camunda7.work_hold AS h
+        FROM work_hold AS h
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS r ON r.`ID_` = h.k1
         WHERE r.`PROC_INST_ID_` IS NULL
           AND r.`CASE_INST_ID_` IS NULL
@@ -1417,7 +1819,7 @@ BEGIN
         LOCK IN SHARE MODE;
     END IF;
     END IF;
-    DROP TEMPORARY TABLE windrow_camunda7.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_camunda7.register_routines('30_history.sql', '[

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_camunda7;
 
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
@@ -21,59 +19,37 @@ SET @windrow_statement = (
     FROM (
         SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
+            FROM information_schema.column_privileges AS p
     ) AS p
     LEFT JOIN (
-        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_ACTINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_BATCH`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_EXT_TASK_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_INCIDENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_JOB_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_PROCINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RU_AUTHORIZATION`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RU_TASK_METER_LOG`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RE_DECISION_DEF`', '', ''
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RE_PROCDEF`', '', ''
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RU_EXT_TASK`', '', ''
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RU_JOB`', '', ''
-        UNION ALL
-        SELECT '`camunda7`.`ACT_RU_VARIABLE`', '', ''
-        UNION ALL
+        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_ACTINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_BATCH`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_EXT_TASK_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_INCIDENT`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_JOB_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_PROCINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_RU_AUTHORIZATION`' AS name, 'DELETE' AS deletes, 'UPDATE of a column' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_RU_TASK_METER_LOG`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`camunda7`.`ACT_RE_DECISION_DEF`', '', '' UNION ALL
+        SELECT '`camunda7`.`ACT_RE_PROCDEF`', '', '' UNION ALL
+        SELECT '`camunda7`.`ACT_RU_EXT_TASK`', '', '' UNION ALL
+        SELECT '`camunda7`.`ACT_RU_JOB`', '', '' UNION ALL
+        SELECT '`camunda7`.`ACT_RU_VARIABLE`', '', '' UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
+        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_camunda7_owner'
       AND p.table_schema <> 'windrow_camunda7'
       AND n.name IS NULL
@@ -120,7 +96,8 @@ SET @windrow_statement = (
     FROM information_schema.user_privileges AS u
     WHERE u.privilege_type IN ('REFERENCES')
       AND u.is_grantable = 'YES'
-      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''',
+          SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

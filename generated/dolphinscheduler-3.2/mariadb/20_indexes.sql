@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler_3_2;
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
@@ -14,40 +12,51 @@ USE windrow_dolphinscheduler_3_2;
 
 -- t_ds_alert is searched by the rows of t_ds_process_instance that go.
 CALL make_index('windrow_t_ds_alert_process_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_alert` ADD INDEX `windrow_t_ds_alert_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_alert`
+        ADD INDEX `windrow_t_ds_alert_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_command is searched by the rows of t_ds_process_instance that go.
 CALL make_index('windrow_t_ds_command_process_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_command` ADD INDEX `windrow_t_ds_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_command`
+        ADD INDEX `windrow_t_ds_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_dq_execute_result is searched by the rows of t_ds_process_instance that go.
 CALL make_index('windrow_t_ds_dq_execute_result_process_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` ADD INDEX `windrow_t_ds_dq_execute_result_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`
+        ADD INDEX `windrow_t_ds_dq_execute_result_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_dq_execute_result is searched by the rows of t_ds_task_instance that go.
 CALL make_index('windrow_t_ds_dq_execute_result_task_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` ADD INDEX `windrow_t_ds_dq_execute_result_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`
+        ADD INDEX `windrow_t_ds_dq_execute_result_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_dq_task_statistics_value is searched by the rows of t_ds_task_instance that go.
 CALL make_index('windrow_t_ds_dq_task_statistics_value_task_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value` ADD INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value`
+        ADD INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id` (`task_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_error_command is searched by the rows of t_ds_process_instance that go.
 CALL make_index('windrow_t_ds_error_command_process_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_error_command` ADD INDEX `windrow_t_ds_error_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`
+        ADD INDEX `windrow_t_ds_error_command_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule process_instances reads the roots that are final, oldest first.
 CALL make_index('windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance` ADD INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87` (`project_code`, `is_sub_process`, `end_time`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance`
+        ADD INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87` (`project_code`, `is_sub_process`, `end_time`, `id`),
+            ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_group_queue is searched by the rows of t_ds_process_instance that go.
 CALL make_index('windrow_t_ds_task_group_queue_process_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` ADD INDEX `windrow_t_ds_task_group_queue_process_id` (`process_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`
+        ADD INDEX `windrow_t_ds_task_group_queue_process_id` (`process_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_group_queue is searched by the rows of t_ds_task_instance that go.
 CALL make_index('windrow_t_ds_task_group_queue_task_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` ADD INDEX `windrow_t_ds_task_group_queue_task_id` (`task_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`
+        ADD INDEX `windrow_t_ds_task_group_queue_task_id` (`task_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_instance is searched by the rows of t_ds_process_instance that go.
 CALL make_index('windrow_t_ds_task_instance_process_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance` ADD INDEX `windrow_t_ds_task_instance_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`
+        ADD INDEX `windrow_t_ds_task_instance_process_instance_id` (`process_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');

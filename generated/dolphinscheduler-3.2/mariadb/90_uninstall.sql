@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 
 -- A batch under way is waited for, and the next one finds nothing.
 SET SESSION lock_wait_timeout = 60;
@@ -13,44 +11,34 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_dolphinscheduler_3_2;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_instance`
-    DROP INDEX IF EXISTS `windrow_t_ds_task_instance_process_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_instance` DROP INDEX IF EXISTS `windrow_t_ds_task_instance_process_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_group_queue`
-    DROP INDEX IF EXISTS `windrow_t_ds_task_group_queue_task_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_group_queue` DROP INDEX IF EXISTS `windrow_t_ds_task_group_queue_task_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_group_queue`
-    DROP INDEX IF EXISTS `windrow_t_ds_task_group_queue_process_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_group_queue` DROP INDEX IF EXISTS `windrow_t_ds_task_group_queue_process_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
 ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_process_instance`
-    DROP INDEX IF EXISTS `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87`,
-    ALGORITHM = INPLACE, LOCK = NONE;
+    DROP INDEX IF EXISTS `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87`, ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_error_command`
-    DROP INDEX IF EXISTS `windrow_t_ds_error_command_process_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_error_command` DROP INDEX IF EXISTS `windrow_t_ds_error_command_process_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
 ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_dq_task_statistics_value`
-    DROP INDEX IF EXISTS `windrow_t_ds_dq_task_statistics_value_task_instance_id`,
+    DROP INDEX IF EXISTS `windrow_t_ds_dq_task_statistics_value_task_instance_id`, ALGORITHM = INPLACE, LOCK = NONE;
+
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_dq_execute_result` DROP INDEX IF EXISTS `windrow_t_ds_dq_execute_result_task_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_dq_execute_result`
-    DROP INDEX IF EXISTS `windrow_t_ds_dq_execute_result_task_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_dq_execute_result` DROP INDEX IF EXISTS `windrow_t_ds_dq_execute_result_process_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_dq_execute_result`
-    DROP INDEX IF EXISTS `windrow_t_ds_dq_execute_result_process_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_command` DROP INDEX IF EXISTS `windrow_t_ds_command_process_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_command`
-    DROP INDEX IF EXISTS `windrow_t_ds_command_process_instance_id`,
-    ALGORITHM = INPLACE, LOCK = NONE;
-
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert`
-    DROP INDEX IF EXISTS `windrow_t_ds_alert_process_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert` DROP INDEX IF EXISTS `windrow_t_ds_alert_process_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
 DROP ROLE IF EXISTS `windrow_dolphi_dc6b0164_operator`, `windrow_dolphi_dc6b0164_auditor`, `windrow_dolphi_dc6b0164_owner`;

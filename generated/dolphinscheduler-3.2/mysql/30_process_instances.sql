@@ -3,28 +3,23 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler_3_2;
 
 -- process_instances_types: what the work tables have their types from. Keys and scopes are those of t_ds_process_instance.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_types;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_types()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_types$$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_types() SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_process_instance. [body 9438e830ba53]'
 BEGIN
     CREATE TEMPORARY TABLE work_type (id bigint NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0;
 END$$
-DELIMITER ;
 
 -- process_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_next;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_next$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_next(IN p_limit bigint)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 356277271af4]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
@@ -64,15 +59,11 @@ BEGIN
     INSERT INTO work_root (id, ended)
     SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
 END$$
-DELIMITER ;
 
 -- process_instances_members: the rows of one depth of work_seen, and the links of them.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_members;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_members$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
-)
-SQL SECURITY DEFINER
+    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ca9ec39e104c]'
 BEGIN
     IF p_lock THEN
@@ -124,13 +115,11 @@ BEGIN
     WHERE m.depth = p_depth
       AND l.`parent_workflow_instance_id` IS NOT NULL;
 END$$
-DELIMITER ;
 
 -- process_instances_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_count;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_count$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_count(OUT o_rows longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 6faf3fb7d786]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -178,13 +167,11 @@ BEGIN
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS t ON t.`id` = w.id;
     DROP TEMPORARY TABLE work_k_t_ds_task_instance, work_k_t_ds_alert, work_gone_2;
 END$$
-DELIMITER ;
 
 -- process_instances_delete: deletes the families of work_member, children before parents, in the caller's transaction.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_delete;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_delete(IN p_run bigint, OUT o_rows longtext)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_delete$$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance, t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance. [body 0b9165433fcc]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -321,13 +308,11 @@ BEGIN
     SET v_rows = ROW_COUNT();
     SET o_rows = CONCAT(o_rows, v_rows, ']');
 END$$
-DELIMITER ;
 
 -- process_instances_undated: roots that are final but carry no end time; they can never become due.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_undated;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_undated$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_undated(IN p_scope varchar(255))
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the roots that are final but have no end_time. Reads only. [body 1df4873bbd83]'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
@@ -339,13 +324,11 @@ BEGIN
       AND i.`state` IN (3, 5, 6, 7)
     ORDER BY i.`id`;
 END$$
-DELIMITER ;
 
 -- process_instances_unlisted: final roots that would be old enough, of scopes that nobody lists.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_unlisted;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_unlisted(IN p_before datetime(6), OUT o_count bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_unlisted$$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_unlisted(IN p_before datetime(6),
+    OUT o_count bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body c879b47ba4d0]'
 BEGIN
     SELECT COUNT(*)
@@ -357,13 +340,11 @@ BEGIN
       AND i.`state` IN (3, 5, 6, 7)
       AND s.position IS NULL;
 END$$
-DELIMITER ;
 
 -- process_instances_due: how much is due, counted up to a limit.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_due;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_due(IN p_limit bigint, OUT o_families bigint)
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_due$$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 836134200132]'
 BEGIN
     SELECT COUNT(*)
@@ -378,46 +359,38 @@ BEGIN
         LIMIT p_limit
     ) AS n;
 END$$
-DELIMITER ;
 
 -- process_instances_row: the row that a key names, in whatever spelling its column reads.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_row;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body a60183ce6fc8]'
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_row$$
+CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_row(IN p_key longtext,
+    OUT o_key longtext, OUT o_found boolean) SQL SECURITY DEFINER
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body ce877692d11b]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler_3_2.work_hold;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_hold ENGINE = InnoDB AS
-    SELECT i.`id` AS k1 FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0;
+    DROP TEMPORARY TABLE IF EXISTS work_hold;
+    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`id` AS k1 FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.
             DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-            INSERT INTO windrow_dolphinscheduler_3_2.work_hold (k1)
-            SELECT CAST(TRIM(p_key) AS DECIMAL(41));
+            INSERT INTO work_hold (k1) SELECT CAST(TRIM(p_key) AS DECIMAL(41));
         END;
         SET v_way = v_way + 1;
     END WHILE;
-    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM windrow_dolphinscheduler_3_2.work_hold AS r LIMIT 1;
+    SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-    SELECT CAST(i.`id` AS CHAR), (i.`is_sub_process` = 0) IS TRUE
-    INTO o_key, o_found
-    FROM windrow_dolphinscheduler_3_2.work_hold AS r
-    STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`id` = r.k1
-    ORDER BY CAST(i.`id` AS CHAR) = p_key DESC
-    LIMIT 1
-    LOCK IN SHARE MODE;
+        SELECT CAST(i.`id` AS CHAR), (i.`is_sub_process` = 0) IS TRUE INTO o_key, o_found FROM work_hold AS r
+            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`id` = r.k1
+            ORDER BY CAST(i.`id` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     -- Or it belongs to the family of one that is.
     IF NOT o_found THEN
         SET o_found = (
             WITH RECURSIVE up AS (
                 -- A link may name what is beyond the range of the key.
                 SELECT CAST(r.k1 AS signed) AS id
-                FROM windrow_dolphinscheduler_3_2.work_hold AS r
+                FROM work_hold AS r
                 UNION
                 SELECT n.`parent_process_instance_id`
                 FROM up
@@ -436,7 +409,7 @@ BEGIN
         ) > 0;
     END IF;
     END IF;
-    DROP TEMPORARY TABLE windrow_dolphinscheduler_3_2.work_hold;
+    DROP TEMPORARY TABLE work_hold;
 END$$
 DELIMITER ;
 CALL windrow_dolphinscheduler_3_2.register_routines('30_process_instances.sql', '[

@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler_3_2;
 
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
@@ -21,33 +19,24 @@ SET @windrow_statement = (
     FROM (
         SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
+            FROM information_schema.column_privileges AS p
     ) AS p
     LEFT JOIN (
-        SELECT '`dolphinscheduler`.`t_ds_alert`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_alert_send_status`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_command`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_dq_execute_result`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_dq_task_statistics_value`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_error_command`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_process_instance`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_relation_process_instance`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_relation_sub_workflow`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_group_queue`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_instance`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_alert`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_alert_send_status`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_dq_execute_result`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_dq_task_statistics_value`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_error_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_process_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_relation_process_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_relation_sub_workflow`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_group_queue`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
+        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_dolphi_dc6b0164_owner'
       AND p.table_schema <> 'windrow_dolphinscheduler_3_2'
       AND n.name IS NULL
@@ -55,7 +44,8 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE,
+    EVENT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_owner`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_dc6b0164_owner`;
@@ -81,7 +71,8 @@ SET @windrow_statement = (
     FROM information_schema.user_privileges AS u
     WHERE u.privilege_type IN ('REFERENCES')
       AND u.is_grantable = 'YES'
-      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''',
+          SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

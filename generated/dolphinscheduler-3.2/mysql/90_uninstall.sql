@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 
 -- A batch under way is waited for, and the next one finds nothing.
 SET SESSION lock_wait_timeout = 60;
@@ -13,112 +11,81 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_dolphinscheduler_3_2;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance` DROP INDEX `windrow_t_ds_task_instance_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_task_instance'
-      AND s.index_name = 'windrow_t_ds_task_instance_process_instance_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`
+    DROP INDEX `windrow_t_ds_task_instance_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_task_instance'
+    AND s.index_name = 'windrow_t_ds_task_instance_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` DROP INDEX `windrow_t_ds_task_group_queue_task_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_task_group_queue'
-      AND s.index_name = 'windrow_t_ds_task_group_queue_task_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`
+    DROP INDEX `windrow_t_ds_task_group_queue_task_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_task_group_queue'
+    AND s.index_name = 'windrow_t_ds_task_group_queue_task_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue` DROP INDEX `windrow_t_ds_task_group_queue_process_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_task_group_queue'
-      AND s.index_name = 'windrow_t_ds_task_group_queue_process_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_group_queue`
+    DROP INDEX `windrow_t_ds_task_group_queue_process_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_task_group_queue'
+    AND s.index_name = 'windrow_t_ds_task_group_queue_process_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance` DROP INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_process_instance'
-      AND s.index_name = 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_process_instance`
+    DROP INDEX `windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_process_instance'
+    AND s.index_name = 'windrow_t_ds_process_instance_project_code_is_sub_proce_67083c87');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_error_command` DROP INDEX `windrow_t_ds_error_command_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_error_command'
-      AND s.index_name = 'windrow_t_ds_error_command_process_instance_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`
+    DROP INDEX `windrow_t_ds_error_command_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_error_command'
+    AND s.index_name = 'windrow_t_ds_error_command_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value` DROP INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_dq_task_statistics_value'
-      AND s.index_name = 'windrow_t_ds_dq_task_statistics_value_task_instance_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_task_statistics_value`
+    DROP INDEX `windrow_t_ds_dq_task_statistics_value_task_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_dq_task_statistics_value'
+    AND s.index_name = 'windrow_t_ds_dq_task_statistics_value_task_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` DROP INDEX `windrow_t_ds_dq_execute_result_task_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_dq_execute_result'
-      AND s.index_name = 'windrow_t_ds_dq_execute_result_task_instance_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`
+    DROP INDEX `windrow_t_ds_dq_execute_result_task_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_dq_execute_result'
+    AND s.index_name = 'windrow_t_ds_dq_execute_result_task_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result` DROP INDEX `windrow_t_ds_dq_execute_result_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_dq_execute_result'
-      AND s.index_name = 'windrow_t_ds_dq_execute_result_process_instance_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_dq_execute_result`
+    DROP INDEX `windrow_t_ds_dq_execute_result_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_dq_execute_result'
+    AND s.index_name = 'windrow_t_ds_dq_execute_result_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_command` DROP INDEX `windrow_t_ds_command_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_command'
-      AND s.index_name = 'windrow_t_ds_command_process_instance_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_command`
+    DROP INDEX `windrow_t_ds_command_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_command'
+    AND s.index_name = 'windrow_t_ds_command_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_alert` DROP INDEX `windrow_t_ds_alert_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
-    FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler'
-      AND s.table_name = 't_ds_alert'
-      AND s.index_name = 'windrow_t_ds_alert_process_instance_id'
-);
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_alert`
+    DROP INDEX `windrow_t_ds_alert_process_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_alert' AND s.index_name = 'windrow_t_ds_alert_process_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;

@@ -6,45 +6,29 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
-
 -- t_ds_alert is searched by the rows of t_ds_process_instance that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_alert_process_instance_id"
-    ON "public"."t_ds_alert" ("process_instance_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_alert_process_instance_id" ON "public"."t_ds_alert" ("process_instance_id");
 -- t_ds_command is searched by the rows of t_ds_process_instance that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_command_process_instance_id"
-    ON "public"."t_ds_command" ("process_instance_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_command_process_instance_id" ON "public"."t_ds_command" ("process_instance_id");
 -- t_ds_dq_execute_result is searched by the rows of t_ds_process_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_dq_execute_result_process_instance_id"
     ON "public"."t_ds_dq_execute_result" ("process_instance_id");
-
 -- t_ds_dq_execute_result is searched by the rows of t_ds_task_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_dq_execute_result_task_instance_id"
     ON "public"."t_ds_dq_execute_result" ("task_instance_id");
-
 -- t_ds_dq_task_statistics_value is searched by the rows of t_ds_task_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_dq_task_statistics_value_task_instance_id"
     ON "public"."t_ds_dq_task_statistics_value" ("task_instance_id");
-
 -- t_ds_error_command is searched by the rows of t_ds_process_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_error_command_process_instance_id"
     ON "public"."t_ds_error_command" ("process_instance_id");
-
 -- Rule process_instances reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_process_instance_project_code_end_time_id"
-    ON "public"."t_ds_process_instance" ("project_code", "end_time", "id")
-    WHERE "is_sub_process" = 0
-      AND "state" IN (3, 5, 6, 7);
-
+    ON "public"."t_ds_process_instance" ("project_code", "end_time", "id") WHERE "is_sub_process" = 0 AND "state" IN (3, 5, 6, 7);
 -- t_ds_task_group_queue is searched by the rows of t_ds_process_instance that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_group_queue_process_id"
-    ON "public"."t_ds_task_group_queue" ("process_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_group_queue_process_id" ON "public"."t_ds_task_group_queue" ("process_id");
 -- t_ds_task_group_queue is searched by the rows of t_ds_task_instance that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_group_queue_task_id"
-    ON "public"."t_ds_task_group_queue" ("task_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_group_queue_task_id" ON "public"."t_ds_task_group_queue" ("task_id");
 -- t_ds_task_instance is searched by the rows of t_ds_process_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_instance_process_instance_id"
     ON "public"."t_ds_task_instance" ("process_instance_id");

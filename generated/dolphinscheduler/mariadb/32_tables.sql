@@ -3,172 +3,102 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler;
 
 -- drop_shadows_of_tables: a temporary table of the session that has the name of a table of the application would hide it.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.drop_shadows_of_tables;
 DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.drop_shadows_of_tables()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.drop_shadows_of_tables$$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.drop_shadows_of_tables() SQL SECURITY DEFINER
 COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read. [body 530fe9b9140a]'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS
-        `dolphinscheduler`.`t_ds_alert_send_status`,
-        `dolphinscheduler`.`t_ds_alert`,
-        `dolphinscheduler`.`t_ds_command`,
-        `dolphinscheduler`.`t_ds_error_command`,
-        `dolphinscheduler`.`t_ds_relation_sub_workflow`,
-        `dolphinscheduler`.`t_ds_relation_workflow_instance`,
-        `dolphinscheduler`.`t_ds_serial_command`,
-        `dolphinscheduler`.`t_ds_task_group_queue`,
-        `dolphinscheduler`.`t_ds_task_instance_context`,
-        `dolphinscheduler`.`t_ds_task_instance`,
-        `dolphinscheduler`.`t_ds_workflow_instance`;
+    DROP TEMPORARY TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert_send_status`, `dolphinscheduler`.`t_ds_alert`,
+        `dolphinscheduler`.`t_ds_command`, `dolphinscheduler`.`t_ds_error_command`, `dolphinscheduler`.`t_ds_relation_sub_workflow`,
+        `dolphinscheduler`.`t_ds_relation_workflow_instance`, `dolphinscheduler`.`t_ds_serial_command`,
+        `dolphinscheduler`.`t_ds_task_group_queue`, `dolphinscheduler`.`t_ds_task_instance_context`,
+        `dolphinscheduler`.`t_ds_task_instance`, `dolphinscheduler`.`t_ds_workflow_instance`;
 END$$
-DELIMITER ;
 
 -- take_tables: what a batch does first. Whoever has read a table keeps it from being altered until his transaction ends.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.take_tables;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.take_tables()
-SQL SECURITY DEFINER
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.take_tables$$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.take_tables() SQL SECURITY DEFINER
 COMMENT 'Reads no row of the tables whose rows go, and so keeps them from being altered until the transaction ends. [body 7d4d74d2eaad]'
 BEGIN
     DECLARE v_none integer;
-    SELECT COUNT(*) INTO v_none FROM DUAL
-    WHERE EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert_send_status` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_command` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_error_command` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_relation_sub_workflow` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_relation_workflow_instance` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_serial_command` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_group_queue` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance_context` LIMIT 0)
-       OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` LIMIT 0);
+    SELECT COUNT(*) INTO v_none FROM DUAL WHERE EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert_send_status` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_command` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_error_command` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_relation_sub_workflow` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_relation_workflow_instance` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_serial_command` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_group_queue` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance_context` LIMIT 0)
+        OR EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` LIMIT 0);
 END$$
-DELIMITER ;
 
 -- count_orphans: rows whose parent is not there, by edge, into the temporary table work_orphan. Reads whole tables.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.count_orphans;
-DELIMITER $$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.count_orphans()
-SQL SECURITY DEFINER
-COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body 2350d56492f3]'
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.count_orphans$$
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.count_orphans() SQL SECURITY DEFINER
+COMMENT 'Fills the temporary table work_orphan with the rows whose parent is not there, by edge. Reads whole tables. [body 43cdc71045d2]'
 BEGIN
     DECLARE v_count bigint;
-    DROP TEMPORARY TABLE IF EXISTS windrow_dolphinscheduler.work_orphan;
-    CREATE TEMPORARY TABLE windrow_dolphinscheduler.work_orphan (
+    DROP TEMPORARY TABLE IF EXISTS work_orphan;
+    CREATE TEMPORARY TABLE work_orphan (
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
         orphans bigint NOT NULL
     ) ENGINE = InnoDB;
     -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_alert` AS c
-    WHERE c.`workflow_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_alert.workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_alert_send_status` AS c
-    WHERE c.`alert_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert` AS p WHERE p.`id` = c.`alert_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_alert_send_status.alert_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_command` AS c
-    WHERE c.`workflow_instance_id` IS NOT NULL
-      AND c.`workflow_instance_id` <> 0
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_command.workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_error_command` AS c
-    WHERE c.`workflow_instance_id` IS NOT NULL
-      AND c.`workflow_instance_id` <> 0
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_error_command.workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_relation_sub_workflow` AS c
-    WHERE c.`parent_workflow_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`parent_workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_relation_sub_workflow.parent_workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_relation_sub_workflow` AS c
-    WHERE c.`sub_workflow_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`sub_workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_relation_sub_workflow.sub_workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_relation_workflow_instance` AS c
-    WHERE c.`parent_workflow_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`parent_workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_relation_workflow_instance.parent_workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_relation_workflow_instance` AS c
-    WHERE c.`workflow_instance_id` IS NOT NULL
-      AND c.`workflow_instance_id` <> 0
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_relation_workflow_instance.workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_serial_command` AS c
-    WHERE c.`workflow_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_serial_command.workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_task_group_queue` AS c
-    WHERE c.`workflow_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_task_group_queue.workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_task_group_queue` AS c
-    WHERE c.`task_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` AS p WHERE p.`id` = c.`task_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_task_group_queue.task_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_task_instance` AS c
-    WHERE c.`workflow_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_task_instance.workflow_instance_id', v_count);
-    SELECT COUNT(*)
-    INTO v_count
-    FROM `dolphinscheduler`.`t_ds_task_instance_context` AS c
-    WHERE c.`task_instance_id` IS NOT NULL
-      AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` AS p WHERE p.`id` = c.`task_instance_id`);
-    INSERT INTO windrow_dolphinscheduler.work_orphan (edge, orphans)
-    VALUES ('t_ds_task_instance_context.task_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_alert` AS c WHERE c.`workflow_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_alert.workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_alert_send_status` AS c WHERE c.`alert_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_alert` AS p WHERE p.`id` = c.`alert_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_alert_send_status.alert_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_command` AS c WHERE c.`workflow_instance_id` IS NOT NULL
+        AND c.`workflow_instance_id` <> 0
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_command.workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_error_command` AS c WHERE c.`workflow_instance_id` IS NOT NULL
+        AND c.`workflow_instance_id` <> 0
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_error_command.workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_relation_sub_workflow` AS c WHERE c.`parent_workflow_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`parent_workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_relation_sub_workflow.parent_workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_relation_sub_workflow` AS c WHERE c.`sub_workflow_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`sub_workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_relation_sub_workflow.sub_workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_relation_workflow_instance` AS c
+        WHERE c.`parent_workflow_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`parent_workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_relation_workflow_instance.parent_workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_relation_workflow_instance` AS c WHERE c.`workflow_instance_id` IS NOT NULL
+        AND c.`workflow_instance_id` <> 0
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_relation_workflow_instance.workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_serial_command` AS c WHERE c.`workflow_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_serial_command.workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_task_group_queue` AS c WHERE c.`workflow_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_task_group_queue.workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_task_group_queue` AS c WHERE c.`task_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` AS p WHERE p.`id` = c.`task_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_task_group_queue.task_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_task_instance` AS c WHERE c.`workflow_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_workflow_instance` AS p WHERE p.`id` = c.`workflow_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_task_instance.workflow_instance_id', v_count);
+    SELECT COUNT(*) INTO v_count FROM `dolphinscheduler`.`t_ds_task_instance_context` AS c WHERE c.`task_instance_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `dolphinscheduler`.`t_ds_task_instance` AS p WHERE p.`id` = c.`task_instance_id`);
+    INSERT INTO work_orphan (edge, orphans) VALUES ('t_ds_task_instance_context.task_instance_id', v_count);
 END$$
-DELIMITER ;
 
 -- artifacts_named: which files of the outbox a row that is there still names.
-DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.artifacts_named;
-DELIMITER $$
+DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.artifacts_named$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.artifacts_named(IN p_artifacts longtext)
-SQL SECURITY DEFINER
+    SQL SECURITY DEFINER
 COMMENT 'What named_artifacts() answers. [body 7c1020af8868]'
 BEGIN
     SELECT a.artifact_id, 't_ds_task_instance' AS named_by

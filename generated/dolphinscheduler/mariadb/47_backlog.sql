@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler;
 
 -- Two views with the rights of who reads them. The views of 47_metrics.sql read them, with the rights of the owner role.
@@ -29,33 +27,28 @@ FROM windrow_dolphinscheduler.left_behind AS h;
 
 -- due_now: by rule, how much is due at this instant: the search of a run, ended after 10,000 rows; how many seconds ago the oldest
 -- became so, and whether that is all.
-CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY INVOKER VIEW windrow_dolphinscheduler.due_now (rule, families, age_seconds, complete) AS
-SELECT 'workflow_instances' AS rule, COUNT(*) AS families, COALESCE(TIMESTAMPDIFF(MICROSECOND, (
+CREATE OR REPLACE DEFINER = `windrow_dolphi_d04cb0e5_owner` SQL SECURITY INVOKER VIEW windrow_dolphinscheduler.due_now (rule, families,
+    age_seconds, complete) AS
+SELECT 'workflow_instances' AS rule, COUNT(*) AS families,
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, (
     -- The oldest of each scope.
-    SELECT MIN(o.ended)
-    FROM (
+    SELECT MIN(o.ended) FROM (
         SELECT (
-            SELECT i.`end_time`
-            FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
+            SELECT i.`end_time` FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i
             WHERE i.`project_code` = CAST(p.scope AS SIGNED)
               AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
               AND i.`is_sub_workflow` = 0
               AND i.`state` IN (3, 5, 6, 7)
-            ORDER BY i.`end_time`
-            LIMIT 1
+            ORDER BY i.`end_time` LIMIT 1
         ) AS ended
-        FROM windrow_dolphinscheduler.policy AS p
-        WHERE p.rule = 'workflow_instances'
-          AND p.enabled
+        FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
     ) AS o
 ), UTC_TIMESTAMP(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT i.`end_time` AS ended
-    FROM windrow_dolphinscheduler.policy AS p
+    SELECT i.`end_time` AS ended FROM windrow_dolphinscheduler.policy AS p
     STRAIGHT_JOIN `dolphinscheduler`.`t_ds_workflow_instance` AS i ON i.`project_code` = CAST(p.scope AS SIGNED)
-    WHERE p.rule = 'workflow_instances'
-      AND p.enabled
-      AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
+    WHERE p.rule = 'workflow_instances' AND p.enabled
+        AND i.`end_time` < UTC_TIMESTAMP(6) - INTERVAL GREATEST(p.retention_seconds, 604800) + 86400 SECOND
       AND i.`is_sub_workflow` = 0
       AND i.`state` IN (3, 5, 6, 7)
     LIMIT 10000

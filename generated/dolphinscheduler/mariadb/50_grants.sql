@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler;
 
 -- operator: runs, previews, sets policies and holds, pauses; no rights on the application's tables.
@@ -31,35 +29,25 @@ SET @windrow_statement = (
     FROM (
         SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
+        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
+            FROM information_schema.column_privileges AS p
     ) AS p
     LEFT JOIN (
-        SELECT '`dolphinscheduler`.`t_ds_alert`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_alert_send_status`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_command`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_error_command`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_relation_sub_workflow`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_relation_workflow_instance`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_serial_command`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_group_queue`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_instance`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_instance_context`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_workflow_instance`' AS name, 'DELETE' AS deletes, '' AS sets
-        UNION ALL
-        SELECT '`mysql`.`proc`', '', ''
-        UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_alert`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_alert_send_status`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_error_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_relation_sub_workflow`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_relation_workflow_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_serial_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_group_queue`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_instance_context`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_workflow_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
+        SELECT '`mysql`.`proc`', '', '' UNION ALL
         SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`') AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
+    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
+        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_dolphi_d04cb0e5_owner'
       AND p.table_schema <> 'windrow_dolphinscheduler'
       AND n.name IS NULL
@@ -67,7 +55,8 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE,
+    EVENT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_d04cb0e5_owner`;
@@ -89,13 +78,15 @@ GRANT SELECT ON mysql.proc TO `windrow_dolphi_d04cb0e5_owner`;
 GRANT SHOW VIEW ON `dolphinscheduler`.* TO `windrow_dolphi_d04cb0e5_owner`;
 
 -- A table of another database may refer to these, too, and act on them. REFERENCES on everything shows its foreign keys and no
--- row. PROCESS lets a batch find them without opening every table of the server. Where who installs may not grant it, verify() says what is not seen.
+-- row. PROCESS lets a batch find them without opening every table of the server. Where who installs may not grant it, verify() says what is
+-- not seen.
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 2, 'GRANT REFERENCES, PROCESS ON *.* TO `windrow_dolphi_d04cb0e5_owner`', 'DO 0')
     FROM information_schema.user_privileges AS u
     WHERE u.privilege_type IN ('REFERENCES', 'PROCESS')
       AND u.is_grantable = 'YES'
-      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''', SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
+      AND u.grantee = CONCAT('''', LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))), '''@''',
+          SUBSTRING_INDEX(CURRENT_USER(), '@', -1), '''')
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;

@@ -3,15 +3,13 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler;
 
 -- The scheduled run: 7 * * * *, in UTC. A missed or overlapping start does no harm: one run at a time.
 -- The event runs while the server's event_scheduler is ON, and on a replica not at all; verify() tells.
-DROP EVENT IF EXISTS windrow_dolphinscheduler.run;
 DELIMITER $$
+DROP EVENT IF EXISTS windrow_dolphinscheduler.run$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` EVENT windrow_dolphinscheduler.run
 ON SCHEDULE EVERY 1 HOUR STARTS '2000-01-01 00:07:00'
 ON COMPLETION PRESERVE

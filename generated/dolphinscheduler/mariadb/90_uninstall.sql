@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 
 -- A batch under way is waited for, and the next one finds nothing.
 SET SESSION lock_wait_timeout = 60;
@@ -14,23 +12,18 @@ SET SESSION lock_wait_timeout = 60;
 DROP DATABASE IF EXISTS windrow_dolphinscheduler;
 
 ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_workflow_instance`
-    DROP INDEX IF EXISTS `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e`,
+    DROP INDEX IF EXISTS `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e`, ALGORITHM = INPLACE, LOCK = NONE;
+
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_instance` DROP INDEX IF EXISTS `windrow_t_ds_task_instance_workflow_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_task_instance`
-    DROP INDEX IF EXISTS `windrow_t_ds_task_instance_workflow_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_error_command` DROP INDEX IF EXISTS `windrow_t_ds_error_command_workflow_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_error_command`
-    DROP INDEX IF EXISTS `windrow_t_ds_error_command_workflow_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_command` DROP INDEX IF EXISTS `windrow_t_ds_command_workflow_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_command`
-    DROP INDEX IF EXISTS `windrow_t_ds_command_workflow_instance_id`,
-    ALGORITHM = INPLACE, LOCK = NONE;
-
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert`
-    DROP INDEX IF EXISTS `windrow_t_ds_alert_workflow_instance_id`,
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert` DROP INDEX IF EXISTS `windrow_t_ds_alert_workflow_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
 DROP ROLE IF EXISTS `windrow_dolphi_d04cb0e5_operator`, `windrow_dolphi_d04cb0e5_auditor`, `windrow_dolphi_d04cb0e5_owner`;

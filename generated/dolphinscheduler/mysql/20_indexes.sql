@@ -3,9 +3,7 @@
 
 SET NAMES utf8mb4 COLLATE utf8mb4_bin;
 SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00',
-    SESSION autocommit = 1,
-    SESSION lock_wait_timeout = 5;
+    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
 USE windrow_dolphinscheduler;
 
 -- An index on a big table takes its time; it is built without blocking readers or writers, but for an instant at its
@@ -14,20 +12,26 @@ USE windrow_dolphinscheduler;
 
 -- t_ds_alert is searched by the rows of t_ds_workflow_instance that go.
 CALL make_index('windrow_t_ds_alert_workflow_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_alert` ADD INDEX `windrow_t_ds_alert_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_alert`
+        ADD INDEX `windrow_t_ds_alert_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_command is searched by the rows of t_ds_workflow_instance that go.
 CALL make_index('windrow_t_ds_command_workflow_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_command` ADD INDEX `windrow_t_ds_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_command`
+        ADD INDEX `windrow_t_ds_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_error_command is searched by the rows of t_ds_workflow_instance that go.
 CALL make_index('windrow_t_ds_error_command_workflow_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_error_command` ADD INDEX `windrow_t_ds_error_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`
+        ADD INDEX `windrow_t_ds_error_command_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- t_ds_task_instance is searched by the rows of t_ds_workflow_instance that go.
 CALL make_index('windrow_t_ds_task_instance_workflow_instance_id',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance` ADD INDEX `windrow_t_ds_task_instance_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`
+        ADD INDEX `windrow_t_ds_task_instance_workflow_instance_id` (`workflow_instance_id`), ALGORITHM = INPLACE, LOCK = NONE');
 
 -- Rule workflow_instances reads the roots that are final, oldest first.
 CALL make_index('windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e',
-    'ALTER TABLE `dolphinscheduler`.`t_ds_workflow_instance` ADD INDEX `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e` (`project_code`, `is_sub_workflow`, `end_time`, `id`), ALGORITHM = INPLACE, LOCK = NONE');
+    'ALTER TABLE `dolphinscheduler`.`t_ds_workflow_instance`
+        ADD INDEX `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e` (`project_code`, `is_sub_workflow`, `end_time`, `id`),
+            ALGORITHM = INPLACE, LOCK = NONE');

@@ -6,25 +6,16 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
-
 -- t_ds_alert is searched by the rows of t_ds_workflow_instance that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_alert_workflow_instance_id"
-    ON "public"."t_ds_alert" ("workflow_instance_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_alert_workflow_instance_id" ON "public"."t_ds_alert" ("workflow_instance_id");
 -- t_ds_command is searched by the rows of t_ds_workflow_instance that go.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_command_workflow_instance_id"
-    ON "public"."t_ds_command" ("workflow_instance_id");
-
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_command_workflow_instance_id" ON "public"."t_ds_command" ("workflow_instance_id");
 -- t_ds_error_command is searched by the rows of t_ds_workflow_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_error_command_workflow_instance_id"
     ON "public"."t_ds_error_command" ("workflow_instance_id");
-
 -- t_ds_task_instance is searched by the rows of t_ds_workflow_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_task_instance_workflow_instance_id"
     ON "public"."t_ds_task_instance" ("workflow_instance_id");
-
 -- Rule workflow_instances reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_t_ds_workflow_instance_project_code_end_time_id"
-    ON "public"."t_ds_workflow_instance" ("project_code", "end_time", "id")
-    WHERE "is_sub_workflow" = 0
-      AND "state" IN (3, 5, 6, 7);
+    ON "public"."t_ds_workflow_instance" ("project_code", "end_time", "id") WHERE "is_sub_workflow" = 0 AND "state" IN (3, 5, 6, 7);

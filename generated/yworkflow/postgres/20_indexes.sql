@@ -6,12 +6,9 @@ SET lock_timeout = '5s';
 SET statement_timeout = 0;
 
 -- Every statement of this file stands alone: CREATE INDEX CONCURRENTLY cannot run in a transaction.
-
 -- state_instance_history is searched by the rows of state_instance that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_state_instance_history_previous_state_instance_id"
     ON "public"."state_instance_history" ("previous_state_instance_id");
-
 -- Rule workflow_instances reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_workflow_instance_workflow_definition_id_updated_at_id"
-    ON "public"."workflow_instance" ("workflow_definition_id", "updated_at", "id")
-    WHERE "status" IN ('KILLED', 'COMPLETED');
+    ON "public"."workflow_instance" ("workflow_definition_id", "updated_at", "id") WHERE "status" IN ('KILLED', 'COMPLETED');

@@ -38,6 +38,8 @@ pub(super) enum Prologue {
     Commits,
     /// Who installs: roles and schema may not be there yet. It is told the document of the spec, and becomes the owner.
     Installer,
+    /// The owner role, in the control schema. It is told the document of the rules.
+    Rules,
     /// Who installs; it is told what the schedule starts.
     Schedule,
     /// Who uninstalls; it is told what goes. A line of the text stands for the statements that drop the indexes.

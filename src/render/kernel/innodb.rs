@@ -17,6 +17,12 @@ pub(super) const CORE: &[KernelFile] = &[
         prologue: Prologue::Owner,
     },
     KernelFile {
+        name: "11_spec.sql",
+        purpose: "the rules of the spec, as the kernel knows them",
+        text: text!("innodb/core/11_spec.sql"),
+        prologue: Prologue::Rules,
+    },
+    KernelFile {
         name: "12_settings.sql",
         purpose: "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
         text: text!("innodb/core/12_settings.sql"),

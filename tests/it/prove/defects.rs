@@ -431,8 +431,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "half-a-reference",
         what: "a reference of two columns is looked up by the first",
-        postgres: &[edit("AND p1.\"number\" = t.\"number\"\n", "\n")],
-        mysql: &[edit("AND p1.`number` = t.`number`\n", "\n")],
+        postgres: &[edit("AND p1.\"number\" = t.\"number\"", "")],
+        mysql: &[edit("AND p1.`number` = t.`number`", "")],
         noticed_by: &[SINGLE],
     },
     Defect {

@@ -81,11 +81,40 @@ fn replace(bundle: &mut Bundle, from: &str, to: &str, chosen: impl Fn(&str) -> b
     let mut found = false;
     for file in bundle.files.iter_mut().filter(|file| chosen(&file.path)) {
         for statement in &mut file.statements {
-            found |= statement.sql.contains(from);
-            statement.sql = statement.sql.replace(from, to);
+            let mut edited = String::new();
+            let mut rest = statement.sql.as_str();
+            while let Some((at, end)) = place(rest, from) {
+                edited.extend([&rest[..at], to]);
+                rest = &rest[end..];
+                found = true;
+            }
+            statement.sql = edited + rest;
         }
     }
     found
+}
+
+/// Where a text stands in another one, from where to where. Any space is as good as another: it does not matter how lines end.
+fn place(text: &str, wanted: &str) -> Option<(usize, usize)> {
+    let end = |from: usize| {
+        let mut rest = &text[from..];
+        let mut wanted = wanted;
+        while let Some(sign) = wanted.chars().next() {
+            if sign.is_whitespace() {
+                let behind = rest.trim_start();
+                if behind.len() == rest.len() {
+                    return None;
+                }
+                (rest, wanted) = (behind, wanted.trim_start());
+            } else {
+                rest = rest.strip_prefix(sign)?;
+                wanted = &wanted[sign.len_utf8()..];
+            }
+        }
+        Some(text.len() - rest.len())
+    };
+    let mut places = text.char_indices();
+    places.find_map(|(at, _)| Some((at, end(at)?)))
 }
 
 /// Whether this process has a defect: nobody needs the smallest example then.

@@ -227,6 +227,23 @@ BEGIN
     FROM JSON_TABLE(v_names, '$[*]' COLUMNS (name varchar(64) PATH '$')) AS n;
 END;
 
+-- register_rules: takes what the spec says of all rules, in the order in which a run takes them.
+--# create procedure register_rules
+CREATE PROCEDURE register_rules(IN p_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'Takes what the spec says of the rules. Limits that are the same in all of them are told once.'
+BEGIN
+    DECLARE v_place int DEFAULT 0;
+    DECLARE v_rule  longtext;
+    WHILE v_place < JSON_LENGTH(p_document, '$.rules') DO
+        SET v_rule = JSON_EXTRACT(p_document, CONCAT('$.rules[', v_place, ']'));
+        SET v_place = v_place + 1;
+        CALL register_rule(v_place, JSON_SET(v_rule, '$.limits', JSON_MERGE_PATCH(
+            JSON_EXTRACT(p_document, '$.limits'), COALESCE(JSON_EXTRACT(v_rule, '$.limits'), JSON_OBJECT())
+        )));
+    END WHILE;
+END;
+
 -- make_index: an index of the spec where none serves, with the rights of who installs: the owner role changes no table.
 --# create procedure make_index
 CREATE PROCEDURE make_index(IN p_index varchar(64), IN p_statement longtext)

@@ -213,6 +213,36 @@ COMMENT ON TABLE known_routine IS
 -- What an earlier state of the spec had is looked for no more.
 --# empty table known_routine
 DELETE FROM known_routine;
+-- routine_hash: of a routine as it is: its body, and how it is called: its rights, its settings, whether it changes anything.
+--# create function routine_hash
+CREATE OR REPLACE FUNCTION routine_hash(p_routine oid)
+RETURNS text
+LANGUAGE sql STABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12)
+    FROM pg_proc AS p
+    CROSS JOIN LATERAL (SELECT concat_ws(
+        ' ',
+        CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
+        CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
+        CASE WHEN p.proisstrict THEN 'strict' END,
+        CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+        (
+            SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+            FROM unnest(p.proconfig) AS s(setting)
+            CROSS JOIN LATERAL (SELECT CASE s.setting
+                WHEN format('search_path=%I, pg_catalog, pg_temp', current_schema()) THEN 'search_path from current'
+                ELSE lower(s.setting)
+            END) AS t(told)
+        )
+    )) AS h(head)
+    WHERE p.oid = p_routine;
+$windrow$;
+--# comment on function routine_hash
+COMMENT ON FUNCTION routine_hash(oid) IS
+    'The hash of a routine as it stands in the catalog. The comment of each routine ends with the hash of what was generated.';
+-- register_routines: a file says which routines it has made.
 --# create function register_routines
 CREATE OR REPLACE FUNCTION register_routines(p_file text, p_routines text[])
 RETURNS void

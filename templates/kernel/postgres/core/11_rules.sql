@@ -219,6 +219,74 @@ $windrow$;
 COMMENT ON FUNCTION register_rule(integer, jsonb) IS
     'Takes what the spec says of one rule: its document, and its place among the rules.';
 
+-- verb_told: what a verb of a rule is for, as its comment says. The file of the rule tells more.
+--# create function verb_told
+CREATE OR REPLACE FUNCTION verb_told(p_verb text)
+RETURNS text
+LANGUAGE sql IMMUTABLE
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT CASE p_verb
+        WHEN 'scope' THEN 'Cutoffs by scope, counted from p_as_of. p_retention overrides policies, never under the minimum.'
+        WHEN 'roots' THEN 'The roots that are over, or the root of their family. Statements take its text in.'
+        WHEN 'next' THEN 'The next p_limit roots after the cursor. Reads only; judge() decides.'
+        WHEN 'kept' THEN 'Which of the given members a row of another table keeps, so that their families stay. Reads only.'
+        WHEN 'met' THEN 'Which other members share a row with the given ones that goes with all of its parents. Reads only.'
+        WHEN 'members' THEN 'The rows of some ids, and their links; p_lock: those that FOR UPDATE SKIP LOCKED gets.'
+        WHEN 'above' THEN 'The rows of which the given ones are parts. Reads only.'
+        WHEN 'newest' THEN 'Which of some rows are roots that stay whatever their age: the newest of their group.'
+        WHEN 'unlisted' THEN 'How many roots are older than the default retention and stay: their scope has no policy.'
+        WHEN 'rows' THEN 'The rows of the root table with their families and times. Statements take its text in.'
+        WHEN 'rooted' THEN 'The rows of the root table whose root is there. Statements take its text in.'
+        WHEN 'at' THEN 'When a window ends that has p_skip rows. Reads only.'
+        WHEN 'keep' THEN 'What stays of a window, with the reasons. p_lock: locks its rows of the root table first.'
+        WHEN 'judge' THEN 'The families of these roots that may go, and why others stay. p_lock: locks their rows first.'
+        WHEN 'adopted' THEN 'What finds the rows of these families that name no root. Reads only.'
+        WHEN 'delete_families' THEN 'Deletes these families, in the transaction of the caller, and answers how many rows by table.'
+        WHEN 'count_families' THEN 'Rows of these families, by table. Reads only.'
+        WHEN 'other' THEN 'The key of a row that belongs to no family and can be held; NULL where there is none. Reads only.'
+        WHEN 'strays' THEN 'Rows that would go without their family, and rows that never go, by table. Reads whole tables.'
+        WHEN 'search' THEN 'The next rows to look at, and the place of the last one, where the next call goes on. Reads only.'
+        WHEN 'verdict' THEN 'Which of the named rows are due, and why one stays. Without p_as_of their time does not matter.'
+        WHEN 'count' THEN 'How many rows of each table would go, in the order of deletion. Reads only.'
+        WHEN 'delete' THEN 'Deletes what it is given, in the transaction of the caller, and answers how many rows by table.'
+        WHEN 'undated' THEN 'Rows that are over but have no time, so that no retention can ever be reached. Reads only.'
+        WHEN 'unranked' THEN 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table.'
+        ELSE 'A part of the statements of the rule, which take its text in.'
+    END;
+$windrow$;
+--# comment on function verb_told
+COMMENT ON FUNCTION verb_told(text) IS
+    'What a verb of a rule is for. Example: SELECT verb_told(''delete'');';
+
+-- register_verbs: the file of a rule says which verbs it has made, each with the hash of what was generated, for its comment.
+--# create function register_verbs
+CREATE OR REPLACE FUNCTION register_verbs(p_rule text, p_verbs text[])
+RETURNS void
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_verb record;
+BEGIN
+    PERFORM register_routines(
+        format('30_%s.sql', p_rule), ARRAY(SELECT format('%s_%s', p_rule, split_part(v.told, ' ', 1)) FROM unnest(p_verbs) AS v(told))
+    );
+    -- One of the same name and other parameters is of an earlier state of the spec, and has a comment of its own.
+    FOR v_verb IN
+        SELECT p.oid::regprocedure AS routine, v.verb, v.hash
+        FROM (SELECT split_part(l.told, ' ', 1) AS verb, split_part(l.told, ' ', 2) AS hash FROM unnest(p_verbs) AS l(told)) AS v
+        JOIN pg_proc AS p ON p.proname = format('%s_%s', p_rule, v.verb) AND p.pronamespace = current_schema()::regnamespace
+        WHERE v.hash = routine_hash(p.oid)
+    LOOP
+        EXECUTE format('COMMENT ON FUNCTION %s IS %L', v_verb.routine, format('%s [body %s]', verb_told(v_verb.verb), v_verb.hash));
+    END LOOP;
+END
+$windrow$;
+--# comment on function register_verbs
+COMMENT ON FUNCTION register_verbs(text, text[]) IS
+    'Notes which verbs the file of a rule made, and comments on them.';
+
 -- first_rule: what holds for a whole run, such as its time budget, is a setting of the first rule.
 --# create function first_rule
 CREATE OR REPLACE FUNCTION first_rule()

@@ -138,27 +138,10 @@ BEGIN
                 ELSE 'edited by hand; windrow install puts it back'
             END
         FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS r
-        -- The hash is of the body and of how it is called: its rights, its settings, whether it changes anything.
         LEFT JOIN LATERAL (
-            SELECT bool_or(coalesce(d.description LIKE concat('%[body ',
-                left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12), ']'), false)) AS known
+            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', routine_hash(p.oid), ']'), false)) AS known
             FROM pg_proc AS p
             LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
-            CROSS JOIN LATERAL (SELECT concat_ws(
-                ' ',
-                CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
-                CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
-                CASE WHEN p.proisstrict THEN 'strict' END,
-                CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
-                (
-                    SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
-                    FROM unnest(p.proconfig) AS s(setting)
-                    CROSS JOIN LATERAL (SELECT CASE s.setting
-                        WHEN format('search_path=%I, pg_catalog, pg_temp', current_schema()) THEN 'search_path from current'
-                        ELSE lower(s.setting)
-                    END) AS t(told)
-                )
-            )) AS h(head)
             WHERE p.pronamespace = current_schema()::regnamespace
               AND p.proname = r.routine
         ) AS p ON true

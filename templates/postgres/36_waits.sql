@@ -5,11 +5,6 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
--- What the kernel knows of the rules.
-{% for rule in rules -%}
---# register rule {{ rule.name }}
-SELECT {{ control }}.register_rule({{ loop.index }}, {{ rule.document }});
-{% endfor -%}
 {% for query in throttles.queries -%}
 -- {{ query.name }}_wait_while: what the rule waits for, as the spec has it (wait_while_sql).
 --# create function {{ control }}.{{ query.name }}_wait_while

@@ -1,0 +1,199 @@
+//! How SQL is laid out: no line is longer than a person reads at once.
+
+/// How long a line may be.
+pub(super) const WIDTH: usize = 140;
+
+/// Puts the lines of a statement together as far as they fit into one; what does not stands further to the right. A line that
+/// is too long is broken where a condition or an item of a list begins.
+pub(super) fn fit(text: &str) -> String {
+    let (mut done, mut line) = (String::new(), String::new());
+    let mut indent = 0;
+    for part in text.lines().filter(|part| !part.trim().is_empty()) {
+        if done.is_empty() && line.is_empty() {
+            indent = part.len() - part.trim_start().len() + 4;
+            line = " ".repeat(indent - 4);
+        }
+        let room = WIDTH - indent;
+        let word = part.trim();
+        let pieces = match word.len() > room {
+            true => pieces(word, room, 0),
+            false => vec![word],
+        };
+        for piece in pieces {
+            let bare = line.trim().is_empty() || line.ends_with('(') || piece.starts_with(')');
+            let gap = if bare { "" } else { " " };
+            if line.trim().is_empty() || line.len() + gap.len() + piece.len() <= WIDTH {
+                line.extend([gap, piece]);
+            } else {
+                done.extend([&line, "\n"]);
+                line = format!("{}{piece}", " ".repeat(indent));
+            }
+        }
+    }
+    done + &line
+}
+
+/// A text with no longer lines: they are broken, comments between words. What MySQL reads as one text stays one, and so does a
+/// line with code before a comment.
+pub(super) fn wrapped(text: &str) -> String {
+    let mut laid = String::new();
+    for line in text.lines() {
+        let code = line.trim_start();
+        let indent = &line[..line.len() - code.len()];
+        match code.strip_prefix("-- ") {
+            _ if line.len() <= WIDTH => laid.push_str(line),
+            Some(comment) => laid.push_str(&commented(indent, comment)),
+            None if code.starts_with("COMMENT '") || code.contains("--") => laid.push_str(line),
+            None => laid.push_str(&fit(line)),
+        }
+        laid.push('\n');
+    }
+    laid
+}
+
+/// A comment on as many lines as it takes.
+fn commented(indent: &str, comment: &str) -> String {
+    let mut lines = vec![format!("{indent}--")];
+    for word in comment.split_whitespace() {
+        let line = lines.last_mut().expect("a line");
+        if line.len() + 1 + word.len() <= WIDTH {
+            line.extend([" ", word]);
+        } else {
+            lines.push(format!("{indent}-- {word}"));
+        }
+    }
+    lines.join("\n")
+}
+
+/// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what stands between
+/// parentheses where that is short enough.
+fn pieces(line: &str, room: usize, depth: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let (mut from, mut quote, mut inside, mut deepest) = (0, None, 0_usize, 0);
+    for (at, sign) in line.char_indices() {
+        match (sign, quote) {
+            ('\'' | '"' | '`', None) => quote = Some(sign),
+            (_, Some(open)) if sign == open => quote = None,
+            ('(' | '[', None) => inside += 1,
+            (')' | ']', None) => inside = inside.saturating_sub(1),
+            (' ', None) if inside <= depth => {
+                let begins = BEGIN.iter().any(|word| line[at + 1..].starts_with(word));
+                if begins || line[..at].ends_with(',') {
+                    pieces.push(&line[from..at]);
+                    from = at + 1;
+                }
+            }
+            _ => {}
+        }
+        deepest = deepest.max(inside);
+    }
+    pieces.push(&line[from..]);
+    let parts = pieces
+        .into_iter()
+        .flat_map(|piece| match piece.len() > room {
+            true if depth < deepest => self::pieces(piece, room, depth + 1),
+            _ => vec![piece],
+        });
+    parts.collect()
+}
+
+/// What a line may begin with.
+const BEGIN: [&str; 13] = [
+    "AND ",
+    "OR ",
+    "FROM ",
+    "USING ",
+    "JOIN ",
+    "LEFT JOIN ",
+    "STRAIGHT_JOIN ",
+    "WHERE ",
+    "ORDER BY ",
+    "SET ",
+    "WHEN ",
+    "ELSE ",
+    "THEN ",
+];
+
+/// The head of each routine of PostgreSQL on as few lines as it takes: what it is given and answers, and below that how it is
+/// called.
+pub(super) fn heads(text: &str) -> String {
+    let (create, open) = ("CREATE OR REPLACE FUNCTION ", "\nAS $windrow$\n");
+    let mut laid = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(create) {
+        laid.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some(end) = rest.find(open) else { break };
+        let head = &rest[..end];
+        match head.split_once("\nLANGUAGE ") {
+            // A comment would hide what comes behind it.
+            Some((signature, called)) if !head.contains("--") => {
+                let called = format!("LANGUAGE {called} AS $windrow$").replace(" SET ", "\nSET ");
+                laid.extend([&fit(signature), "\n", &fit(&called), "\n"]);
+            }
+            _ => laid.extend([head, open]),
+        }
+        rest = &rest[end + open.len()..];
+    }
+    laid + rest
+}
+
+/// The signature of each procedure of MySQL and MariaDB on as few lines as it takes, with whose rights it has. The definer is
+/// named later.
+pub(super) fn signatures(text: &str, owner: &str) -> String {
+    let (create, open) = ("CREATE PROCEDURE ", "\nCOMMENT '");
+    let defined = format!("CREATE DEFINER = {owner} PROCEDURE ");
+    let mut laid = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(create) {
+        laid.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some(end) = rest.find(open) else { break };
+        let signature = rest[..end].replacen(create, &defined, 1);
+        laid.push_str(&fit(&signature).replacen(&defined, create, 1));
+        rest = &rest[end..];
+    }
+    laid + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_filled_and_long_ones_broken() {
+        assert_eq!(
+            fit("    SELECT f(\n  a\n  )\n\n  FROM b"),
+            "    SELECT f(a) FROM b"
+        );
+        let long = format!(
+            "  DELETE FROM t WHERE {}'a AND b'",
+            "x = 'y, z' AND ".repeat(20)
+        );
+        let laid = fit(&long);
+        assert!(laid.lines().count() > 2, "{laid}");
+        assert!(laid.lines().all(|line| line.len() <= WIDTH), "{laid}");
+        assert_eq!(
+            laid.split_whitespace().count(),
+            long.split_whitespace().count()
+        );
+        assert!(
+            laid.contains("'y, z'") && laid.ends_with("'a AND b'"),
+            "{laid}"
+        );
+    }
+
+    #[test]
+    fn heads_are_short() {
+        let body = "    SELECT 1;\n$windrow$;\n";
+        let head = "CREATE OR REPLACE FUNCTION w.f(\n    p integer\n)\nRETURNS text\nLANGUAGE sql\nSET a = b SET c = d";
+        let laid = "CREATE OR REPLACE FUNCTION w.f(p integer) RETURNS text\nLANGUAGE sql SET a = b SET c = d AS $windrow$";
+        assert_eq!(
+            heads(&format!("-- f\n{head}\nAS $windrow$\n{body}")),
+            format!("-- f\n{laid}\n{body}")
+        );
+        let head = "CREATE PROCEDURE w.f(IN p integer)\nSQL SECURITY DEFINER\nCOMMENT 'x'";
+        let laid = "CREATE PROCEDURE w.f(IN p integer) SQL SECURITY DEFINER\nCOMMENT 'x'";
+        assert_eq!(signatures(head, "o"), laid);
+    }
+}

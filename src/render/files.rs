@@ -212,7 +212,9 @@ impl<'a> Press<'a> {
         let body = self.folder.text(template, &self.shown)?;
         let body = match self.dialect {
             Dialect::Postgres => layout::heads(&body),
-            Dialect::Mysql | Dialect::Mariadb => layout::signatures(&body, &self.view.owner),
+            Dialect::Mysql | Dialect::Mariadb => {
+                layout::signatures(&body, &self.view.accounts.owner)
+            }
         };
         // Queries of the spec are its own text, and may have lines of a string in them.
         let body = match self.view.throttles.has_queries() {

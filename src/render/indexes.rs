@@ -21,11 +21,9 @@ pub(super) struct IndexView {
     pub(super) table: String,
     pub(super) table_literal: String,
     pub(super) columns: String,
-    /// The names of the columns as literals, and how many they are.
+    /// The names of the columns.
     #[serde(skip)]
     pub(super) leading: Vec<String>,
-    pub(super) places: Vec<String>,
-    pub(super) width: usize,
     /// Whether a part of it is an expression.
     pub(super) expression: bool,
     pub(super) predicates: Vec<String>,
@@ -56,7 +54,6 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         .cloned()
         .collect();
     let name = index_name(dialect, &table.name, &named);
-    let width = columns.len();
     let both = |column: &str, other: &str| {
         format!(
             "coalesce({},{})",
@@ -71,7 +68,6 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
             Some(other) => both(column, other),
         })
         .collect();
-    let places = leading.iter().map(|column| dialect.text(column)).collect();
     let columns = columns
         .iter()
         .map(|column| match otherwise(column) {
@@ -104,8 +100,6 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         table_literal: dialect.text(&table.name),
         columns,
         leading,
-        places,
-        width,
         expression: index.otherwise.is_some(),
         predicates: conditions
             .iter()

@@ -129,13 +129,21 @@ pub(super) fn heads(text: &str) -> String {
             // A comment would hide what comes behind it.
             Some((signature, called)) if !head.contains("--") => {
                 let called = format!("LANGUAGE {called} AS $windrow$").replace(" SET ", "\nSET ");
-                laid.extend([&fit(signature), "\n", &fit(&called), "\n"]);
+                laid.extend([&fit(&one_space_apart(signature)), "\n", &fit(&called), "\n"]);
             }
             _ => laid.extend([head, open]),
         }
         rest = &rest[end + open.len()..];
     }
     laid + rest
+}
+
+/// Lines with one space between words: what stands behind one another needs no columns.
+fn one_space_apart(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The signature of each procedure of MySQL and MariaDB on as few lines as it takes, with whose rights it has. The definer is

@@ -61,7 +61,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
     let deleted = deleted(plan);
     let tables = counted(plan);
     let (auditor_routines, operator_routines) = routines(graph);
-    let by_expression = indexes.iter().any(|index| index.expression);
     let mut view = SpecView {
         maria: dialect == Dialect::Mariadb,
         accounts: accounts_view(graph, dialect),
@@ -112,7 +111,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         guards: orphan_guard::views(graph, dialect),
         auditor_routines,
         operator_routines,
-        by_expression,
         by_end: graph.rules.iter().any(by_end),
         by_family: graph
             .rules

@@ -193,8 +193,16 @@ pub(super) fn delimited_statements(
     text: &mut String,
 ) -> Vec<Statement> {
     let mut statements = Vec::new();
+    let replaced = |what: &str| {
+        let mut kinds = ["procedure ", "event ", "trigger "].into_iter();
+        kinds.find_map(|kind| {
+            let name = what.strip_prefix("create ")?.strip_prefix(kind)?;
+            Some(format!("{}IF EXISTS {name}", kind.to_uppercase()))
+        })
+    };
     let mut delimited = false;
-    for chunk in chunks {
+    let mut chunks = chunks.into_iter().peekable();
+    while let Some(chunk) = chunks.next() {
         let mut sql = trim_statement(&chunk.text);
         let behind = chunk
             .text
@@ -207,16 +215,9 @@ pub(super) fn delimited_statements(
             .lines()
             .skip(chunk.text.lines().count() - behind)
             .collect();
-        let replaced = |kind: &str| {
-            let name = chunk.what.strip_prefix("create ")?.strip_prefix(kind)?;
-            Some(format!("{}IF EXISTS {name}", kind.to_uppercase()))
-        };
-        let replaced = ["procedure ", "event ", "trigger "]
-            .into_iter()
-            .find_map(replaced);
-        if let Some(replaced) = replaced {
+        if let Some(gone) = replaced(&chunk.what) {
             sql = with_hash(dialect, sql);
-            let drop = format!("DROP {replaced}");
+            let drop = format!("DROP {gone}");
             if !delimited {
                 text.push_str("DELIMITER $$\n");
                 delimited = true;
@@ -229,11 +230,14 @@ pub(super) fn delimited_statements(
             });
             sql = sql.replacen("CREATE ", &format!("CREATE DEFINER = {owner} "), 1);
             text.extend([&sql, "$$\n"]);
-        } else {
-            if delimited {
+            if chunks
+                .peek()
+                .is_none_or(|next| replaced(&next.what).is_none())
+            {
                 text.push_str("DELIMITER ;\n");
                 delimited = false;
             }
+        } else {
             if chunk.what.starts_with("create view ") {
                 let definer = format!("CREATE OR REPLACE DEFINER = {owner} SQL");
                 sql = sql.replacen("CREATE OR REPLACE SQL", &definer, 1);
@@ -248,9 +252,6 @@ pub(super) fn delimited_statements(
             sql,
             alone: chunk.alone,
         });
-    }
-    if delimited {
-        text.push_str("DELIMITER ;\n");
     }
     statements
 }

@@ -158,7 +158,10 @@ fn the_scan_index_covers_what_is_compared_with_one_value() {
     let graph = graph("database = \"shop\"");
     let mysql = text(&graph, Dialect::Mariadb, "20_indexes.sql");
     assert!(
-        mysql.contains("ALTER TABLE `shop`.`orders` ADD INDEX `windrow_orders_shop_kind_ended_id` (`shop`, `kind`, `ended`, `id`),"),
+        mysql.contains("ALTER TABLE `shop`.`orders`\n")
+            && mysql.contains(
+                " ADD INDEX `windrow_orders_shop_kind_ended_id` (`shop`, `kind`, `ended`, `id`),"
+            ),
         "{mysql}"
     );
     assert!(

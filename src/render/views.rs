@@ -53,8 +53,6 @@ pub(super) struct SpecView {
     pub(super) by_end: bool,
     /// Whether rows of other tables go with those of a rule's root table.
     pub(super) by_family: bool,
-    /// Whether a part of an index is an expression.
-    pub(super) by_expression: bool,
     /// Whether a rule counts days of the calendar.
     pub(super) by_calendar: bool,
     pub(super) indexes: Vec<IndexView>,

@@ -114,8 +114,8 @@ $windrow$;
 -- what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_lock boolean,
-    OUT o_keep         text[], OUT o_named_15     text[], OUT o_whose_15     text[], OUT o_held_1       text[], OUT o_held_2       text[],
-    OUT o_held_3       text[], OUT o_held_4       text[], OUT o_skip_keys    text[], OUT o_skip_reasons text[])
+    OUT o_keep text[], OUT o_named_15 text[], OUT o_whose_15 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[],
+    OUT o_held_4 text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE

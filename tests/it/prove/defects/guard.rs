@@ -74,6 +74,19 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },
     Defect {
+        name: "made-of-what-is-set",
+        what: "a key on a column that is made of one that is set is no matter to a run",
+        postgres: &[edit(
+            "(a.attname = ANY (k.sets) OR a.attgenerated <> '')",
+            "a.attname = ANY (k.sets)",
+        )],
+        mysql: &[edit(
+            "AND (COALESCE(c.generation_expression, '') <> '' OR c.extra LIKE '%on update%')",
+            "AND false",
+        )],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
         name: "stamp-unseen",
         what: "a batch of a stamp does not look whether the catalog is what the stamp began with",
         postgres: &[

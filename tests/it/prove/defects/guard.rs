@@ -195,7 +195,10 @@ pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "any-key-on-update",
         what: "a foreign key that acts when a column is set that windrow does not set keeps runs from starting",
-        postgres: &[edit("AND a.attname = ANY (k.sets)", "")],
+        postgres: &[edit(
+            "(a.attname = ANY (k.sets) OR a.attgenerated <> '')",
+            "true",
+        )],
         mysql: &[edit(
             "u.referenced_column_name, '|')), v_sets) > 0",
             "u.referenced_column_name, '|')), v_sets) >= 0",

@@ -1,6 +1,6 @@
 //! The templates, and what they are shown.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
 use anyhow::{Context as _, Result};
@@ -210,7 +210,7 @@ impl Shown {
     }
 
     /// Shows one more, or another of the same name.
-    pub(super) fn show(&mut self, name: &str, value: &(impl Serialize + ?Sized)) {
+    pub(super) fn show(&mut self, name: &'static str, value: &(impl Serialize + ?Sized)) {
         self.0.insert(name, value);
     }
 }
@@ -254,23 +254,28 @@ impl Templates {
         }
     }
 
-    /// Parses a template with those that it imports and includes.
+    /// Parses a template with those that it includes and whose components it calls.
     fn parse(self, name: &str) -> Result<()> {
         let mut parsed = PARSED.write().unwrap_or_else(PoisonError::into_inner);
         let tera = parsed.entry(self.folder).or_insert_with(|| {
             let mut tera = tera::Tera::default();
-            tera.autoescape_on(Vec::new());
+            tera.autoescape_on([""; 0]);
             tera.register_filter("fit", fit);
+            tera.register_filter("those", those);
             tera
         });
         let mut needed = vec![name];
         let mut at = 0;
         while let Some(name) = needed.get(at) {
             let source = self.source(name).unwrap_or_default();
-            for other in ["{% import \"", "{% include \""]
+            let included = source.split("{% include \"").skip(1);
+            let called = COMPONENTS
                 .iter()
-                .flat_map(|tag| source.split(tag).skip(1))
+                .filter(|(prefix, _)| source.contains(prefix))
+                .map(|(_, file)| *file);
+            for other in included
                 .filter_map(|rest| rest.split('"').next())
+                .chain(called)
             {
                 if !needed.contains(&other) {
                     needed.push(other);
@@ -288,9 +293,24 @@ impl Templates {
     }
 }
 
+/// Which template has the components that are called so.
+const COMPONENTS: [(&str, &str); 2] = [("<w.", "macros.sql"), ("<b.", "below.sql")];
+
+/// The elements of a list whose field `attribute` is `value`.
+fn those(
+    list: &[tera::Value],
+    named: tera::Kwargs,
+    _: &tera::State,
+) -> tera::TeraResult<tera::Value> {
+    let attribute = named.must_get::<&str>("attribute")?;
+    let value = named.must_get::<tera::Value>("value")?;
+    let found = list
+        .iter()
+        .filter(|element| element.get_from_path(attribute) == Some(&value));
+    Ok(tera::Value::from(found.cloned().collect::<Vec<_>>()))
+}
+
 /// Lays a statement out, on lines of its own.
-#[expect(clippy::unnecessary_wraps, reason = "as Tera calls it")]
-fn fit(text: &tera::Value, _: &HashMap<String, tera::Value>) -> tera::Result<tera::Value> {
-    let text = text.as_str().unwrap_or_default();
-    Ok(tera::Value::String(format!("\n{}", layout::fit(text))))
+fn fit(text: &str, _: tera::Kwargs, _: &tera::State) -> String {
+    format!("\n{}", layout::fit(text))
 }

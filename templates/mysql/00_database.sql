@@ -7,7 +7,7 @@ SET @windrow_statement = COALESCE(
     (
         SELECT CONCAT('DO `refused: ', REPLACE(CONCAT(c.object, ' ', c.problem), '`', ''), '`')
         FROM (
-            {{ claims | indent(prefix="            ") }}
+            {{ claims | indent(width=12) }}
         ) AS c
         LIMIT 1
     ),

@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 {% if rule.timed.by_family -%}
 -- {{ rule.name }}_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
 --# create procedure {{ control }}.{{ rule.name }}_next
@@ -40,7 +39,7 @@ BEGIN
     END IF;
     IF p_lock THEN
         INSERT IGNORE INTO work_root (id, family, fault)
-        {{ w::members_of_next(rule=rule, column=column) }}
+        {{ <w.members_of_next rule column /> }}
         FOR UPDATE SKIP LOCKED;
         INSERT IGNORE INTO work_locked (id, family)
         SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
@@ -50,7 +49,7 @@ BEGIN
         WHERE w.id IS NULL;
     ELSE
         INSERT IGNORE INTO work_root (id, family, fault)
-        {{ w::members_of_next(rule=rule, column=column) }};
+        {{ <w.members_of_next rule column /> }};
     END IF;
 {%- endfor %}
     INSERT IGNORE INTO work_root (id, family, fault)
@@ -120,7 +119,7 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.belongs %}
     -- {{ member.table_name }}{% if member.root %}: the families themselves{% endif %}
-    {{ w::delete_of_targets(member=member, maria=maria) }}
+    {{ <w.delete_of_targets member maria /> }}
 {%- endif %}
 {%- endfor %}
 END;
@@ -149,7 +148,7 @@ BEGIN
 {%- endfor %}
 {%- if member.adopt %}
     INSERT INTO work_count (position, found)
-    SELECT {{ member.position }}, COUNT(*) {{ w::adopted(member=member, pad="    ") }};
+    SELECT {{ member.position }}, COUNT(*) {{ <w.adopted member pad="    " /> }};
 {%- endif %}
 {%- endfor %}
 END;

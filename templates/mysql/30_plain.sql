@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 {{ session }}
 
 -- {{ rule.name }}_types: the type of keys, for the work tables of the kernel.
@@ -114,13 +113,13 @@ BEGIN
 {%- if rule.archive %}
         INSERT INTO {{ rule.archive.entry }}
         SELECT p_run, UTC_TIMESTAMP(6), t.*
-        {{ w::plain_target(rule=rule) }}
+        {{ <w.plain_target rule /> }}
         FOR UPDATE{% if not maria %} OF t{% endif %};
         SET v_copied = ROW_COUNT();
 {%- endif %}
 {%- filter fit %}
         DELETE t
-        {{ w::plain_target(rule=rule) }};
+        {{ <w.plain_target rule /> }};
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
     ELSE
@@ -137,18 +136,18 @@ BEGIN
 {%- if rule.archive %}
         INSERT INTO {{ rule.archive.entry }}
         SELECT p_run, UTC_TIMESTAMP(6), t.*
-        {{ w::plain_window(rule=rule) }}
+        {{ <w.plain_window rule /> }}
         FOR UPDATE{% if not maria %} OF t{% endif %};
         SET v_copied = ROW_COUNT();
 {%- endif %}
 {%- filter fit %}
         DELETE t
-        {{ w::plain_window(rule=rule) }};
+        {{ <w.plain_window rule /> }};
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
     END IF;
 {%- if rule.archive %}
-    {{ w::all_copied(control=control, archive=rule.archive, rows="o_rows") }}
+    {{ <w.all_copied control archive={rule.archive} rows="o_rows" /> }}
 {%- endif %}
 END;
 

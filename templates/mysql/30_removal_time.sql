@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 {{ session }}
 
 -- {{ rule.name }}_types: the type of keys, for the work tables of the kernel.
@@ -141,7 +140,7 @@ BEGIN
         INSERT INTO work_row (id, due)
         SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
 {%- for member in rule.timed.members %}{% if member.root %}
-        {{ w::rows_of_window(rule=rule, member=member) | indent(prefix="    ") }}
+        {{ <w.rows_of_window rule member /> | indent(width=4) }}
 {%- endif %}{% endfor %}
           AND {{ rule.timed.is_root }}
         ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
@@ -187,7 +186,7 @@ BEGIN
     -- family to him.
     IF p_lock THEN
         INSERT INTO work_root (id, family, fault)
-        {{ w::roots_of_window(rule=rule) }}
+        {{ <w.roots_of_window rule /> }}
         FOR UPDATE SKIP LOCKED;
         INSERT INTO work_locked (id, family)
         SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
@@ -203,7 +202,7 @@ BEGIN
         SELECT l.id, l.family, 5 FROM work_locked AS l;
     ELSE
         INSERT INTO work_root (id, family, fault)
-        {{ w::roots_of_window(rule=rule) }};
+        {{ <w.roots_of_window rule /> }};
     END IF;
 {% endif %}
     CALL timed_held({{ rule.literal }});
@@ -337,7 +336,7 @@ COMMENT 'Fills work_due with the instants of the window from p_from to p_to at w
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_due (position, due, found{% if member.root %}, roots{% endif %})
-    SELECT {{ member.position }}, t.{{ rule.end_time }}, COUNT(*){% if member.root %}, {% if rule.timed.root_column %}SUM({{ rule.timed.is_root }}){% else %}COUNT(*){% endif %}{% endif %} {{ w::rows_of_window(rule=rule, member=member) }}
+    SELECT {{ member.position }}, t.{{ rule.end_time }}, COUNT(*){% if member.root %}, {% if rule.timed.root_column %}SUM({{ rule.timed.is_root }}){% else %}COUNT(*){% endif %}{% endif %} {{ <w.rows_of_window rule member /> }}
     GROUP BY t.{{ rule.end_time }};
 {%- endfor %}
 END;
@@ -355,13 +354,13 @@ BEGIN
 {%- for member in rule.timed.members %}
     -- {{ member.why }}
 {%- if member.archive %}
-    {{ w::copy_window(rule=rule, member=member, maria=maria) }}
+    {{ <w.copy_window rule member maria /> }}
 {%- endif %}
-    DELETE t {{ w::rest_of_window(rule=rule, member=member) }}
+    DELETE t {{ <w.rest_of_window rule member /> }}
 {%- if member.root and rule.timed.root_column %}
       AND NOT {{ rule.timed.is_root }};
     CALL timed_gone({{ member.position }}, ROW_COUNT());
-    DELETE t {{ w::rest_of_window(rule=rule, member=member) }}
+    DELETE t {{ <w.rest_of_window rule member /> }}
       AND {{ rule.timed.is_root }};
     SET o_families = ROW_COUNT();
     CALL timed_gone({{ member.position }}, o_families);
@@ -372,7 +371,7 @@ BEGIN
     CALL timed_gone({{ member.position }}, ROW_COUNT());
 {%- endif %}
 {%- if member.archive %}
-    {{ w::all_taken(member=member) }}
+    {{ <w.all_taken member /> }}
 {%- endif %}
 {%- endfor %}
 END;
@@ -398,4 +397,4 @@ BEGIN
 {%- endfor %}
 END;
 
-{{ w::row(control=control, rule=rule) }}
+{{ <w.row control rule /> }}

@@ -1,5 +1,3 @@
-{% import "macros.sql" as w -%}
-{% import "below.sql" as b -%}
 {{ session }}
 
 -- {{ rule.name }}_types: what the work tables have their types from. Keys and scopes are those of {{ rule.table_name }}.
@@ -21,12 +19,12 @@ COMMENT 'Drops the work tables for the keys of tables between the members and ot
 BEGIN
 {%- filter fit %}
     DROP TEMPORARY TABLE IF EXISTS
-{%- for collect in rule.collects | filter(attribute="joined", value=false) %}
+{%- for collect in rule.collects | those(attribute="joined", value=false) %}
     {{ collect.work }}{% if not loop.last %},{% endif %}
 {%- endfor %};
 {%- endfilter %}
     IF p_make THEN
-{%- for collect in rule.collects | filter(attribute="joined", value=false) %}
+{%- for collect in rule.collects | those(attribute="joined", value=false) %}
 {%- filter fit %}
         CREATE TEMPORARY TABLE {{ collect.work }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.{{ collect.key }} AS id FROM {{ collect.table }} AS t LIMIT 0;
@@ -95,7 +93,7 @@ BEGIN
 {%- endfor %}
           AND g.id IS NULL
 {%- if rule.newest | length > 0 %}
-          {{ w::not_newest(rule=rule) | indent(prefix="          ") }}
+          {{ <w.not_newest rule /> | indent(width=10) }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}
         LIMIT p_limit;
@@ -135,7 +133,7 @@ BEGIN
 {%- endfor %}
       AND g.id IS NULL
 {%- if rule.newest | length > 0 %}
-      {{ w::not_newest(rule=rule) | indent(prefix="      ") }}
+      {{ <w.not_newest rule /> | indent(width=6) }}
 {%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }}
     LIMIT p_limit;
@@ -241,7 +239,7 @@ BEGIN
 {%- for predicate in newest.counted_of_i %}
           AND {{ predicate }}
 {%- endfor %}
-          AND ({% if locking and maria %}{{ w::older_than_newest(rule=rule, newest=newest, lock="LOCK IN SHARE MODE SKIP LOCKED") | indent(prefix="          ") }}{% elif locking %}{{ w::older_than_newest(rule=rule, newest=newest, lock="FOR SHARE SKIP LOCKED") | indent(prefix="          ") }}{% else %}{{ w::older_than_newest(rule=rule, newest=newest, lock="") | indent(prefix="          ") }}{% endif %}) IS NOT TRUE;
+          AND ({% if locking and maria %}{{ <w.older_than_newest rule newest lock="LOCK IN SHARE MODE SKIP LOCKED" /> | indent(width=10) }}{% elif locking %}{{ <w.older_than_newest rule newest lock="FOR SHARE SKIP LOCKED" /> | indent(width=10) }}{% else %}{{ <w.older_than_newest rule newest lock="" /> | indent(width=10) }}{% endif %}) IS NOT TRUE;
 {%- endfor %}
 {%- endfor %}
     END IF;
@@ -270,7 +268,7 @@ BEGIN
 {%- else %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
 {%- endif %}
-    SELECT t.{{ collect.key }} AS id FROM {{ b::rows_of_keys(edge=edge, table=collect.table) }};
+    SELECT t.{{ collect.key }} AS id FROM {{ <b.rows_of_keys edge table={collect.table} /> }};
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
@@ -290,7 +288,7 @@ BEGIN
 {%- else %}
     SELECT v_rows + COUNT(*) INTO v_rows
 {%- endif %}
-    {{ b::counted(edge=edge, table=step.table) }}
+    {{ <b.counted edge table={step.table} /> }}
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
@@ -322,11 +320,11 @@ BEGIN
     DECLARE v_message varchar(128);
 {%- endif %}
     SET o_rows = '[';
-{%- for collect in rule.collects | filter(attribute="joined", value=false) %}
+{%- for collect in rule.collects | those(attribute="joined", value=false) %}
 {%- for edge in collect.edges %}
 {%- filter fit %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
-    SELECT t.{{ collect.key }} FROM {{ b::rows(edge=edge, table=collect.table) }};
+    SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }};
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
@@ -346,16 +344,16 @@ BEGIN
     -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
 {%- for step in rule.steps %}
 {%- for release in step.releases %}
-{{ b::release(release=release) }}
+{{ <b.release release /> }}
 {%- endfor %}
     -- {{ step.why }}
 {%- if not loop.last %}
-{{- b::delete(step=step, maria=maria) }}
+{{- <b.delete step maria /> }}
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
 {%- else %}
 {%- if step.archive %}
     SET v_copied = 0;
-{{- b::copy(archive=step.archive, edge=step.edges.0, table=step.table, maria=maria, pad="    ") }}
+{{- <b.copy archive={step.archive} edge={step.edges[0]} table={step.table} maria pad="    " /> }}
 {%- endif %}
 {%- if rule.uppers | length > 0 %}
     -- A foreign key is checked row by row: first those that no row names, then those that none names any more. They are
@@ -364,7 +362,7 @@ BEGIN
     WHILE v_more > 0 AND v_rows < v_members DO
         INSERT INTO work_lowest (id, round)
         SELECT t.{{ rule.key }}, v_round
-        FROM {{ b::rows(edge=step.edges.0, table=step.table) | indent(prefix="        ") }}
+        FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> | indent(width=8) }}
 {%- for column in rule.uppers %}
         LEFT JOIN {{ rule.table }} AS u{{ loop.index }} ON u{{ loop.index }}.{{ column }} = t.{{ rule.key }} AND u{{ loop.index }}.{{ rule.key }} <> t.{{ rule.key }}
 {%- endfor %}
@@ -382,15 +380,15 @@ BEGIN
         -- Rows that name each other in a circle, or that a stranger has named meanwhile. What a cascade between them took
         -- with another row is not in ROW_COUNT().
 {%- filter fit %}
-        DELETE t FROM {{ b::rows(edge=step.edges.0, table=step.table) }};
+        DELETE t FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }};
 {%- endfilter %}
 {%- filter fit %}
-        SELECT v_members - COUNT(t.{{ rule.key }}) INTO v_rows FROM {{ b::rows(edge=step.edges.0, table=step.table) }};
+        SELECT v_members - COUNT(t.{{ rule.key }}) INTO v_rows FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }};
 {%- endfilter %}
     END IF;
 {%- else %}
 {%- filter fit %}
-    DELETE t FROM {{ b::rows(edge=step.edges.0, table=step.table) }};
+    DELETE t FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }};
 {%- endfilter %}
     SET v_rows = ROW_COUNT();
 {%- endif %}
@@ -437,8 +435,7 @@ BEGIN
     INTO o_count
     FROM {{ rule.table }} AS i
     LEFT JOIN work_scope AS s ON s.scope = i.{{ rule.per }}
-    WHERE {{ rule.ended }} < p_before
-      {{ w::due_root(rule=rule) | indent(prefix="      ") }}
+    WHERE {{ rule.ended }} < p_before{{ <w.due_root rule /> | indent(width=6) }}
       AND s.position IS NULL;
 END;
 {%- endif %}
@@ -471,10 +468,9 @@ BEGIN
 {%- if rule.per %}
           AND {{ rule.ended }} < COALESCE(s.cutoff, v_default)
 {%- endif %}
-{%- endif %}
-          {{ w::due_root(rule=rule) | indent(prefix="          ") }}
+{%- endif %}{{ <w.due_root rule /> | indent(width=10) }}
         LIMIT p_limit
     ) AS n;
 END;
 
-{{ w::row(control=control, rule=rule) }}
+{{ <w.row control rule /> }}

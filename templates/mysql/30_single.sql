@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 {{ session }}
 
 -- {{ rule.name }}_types: the types of {{ rule.table_name }}. The kernel makes other work tables like these.
@@ -38,7 +37,7 @@ BEGIN
 {%- endif %}
 {%- endfor %}
     IF p_anew THEN
-        {{- w::make_collects(control=control, rule=rule) | indent }}
+        {{- <w.make_collects control rule /> | indent }}
     END IF;
 END;
 {% endif %}
@@ -118,7 +117,7 @@ BEGIN
 {%- endif %}
 {%- if rule.single.above %}
     -- Holds of what the rows belong to keep them, too.
-    DECLARE v_above boolean DEFAULT {{ w::any_holds_above(control=control, rule=rule) }};
+    DECLARE v_above boolean DEFAULT {{ <w.any_holds_above control rule /> }};
 {%- endif %}
     IF p_look = 2 THEN
 {%- filter fit %}
@@ -135,13 +134,13 @@ BEGIN
     SELECT {{ rule.single.values_of_hold }}
     FROM hold AS h
     WHERE h.rule = {{ rule.literal }}
-      AND {{ w::holds_now() }};
+      AND {{ <w.holds_now /> }};
 {%- endfilter %}
     INSERT INTO work_verdict (look, position, reason, due)
     SELECT p_look, r.position,
         CASE
-            WHEN h.{{ rule.single.keys.0.name }} IS NOT NULL THEN 'HELD'
-{{- w::held_above(control=control, rule=rule, pad="            ") }}
+            WHEN h.{{ rule.single.keys[0].name }} IS NOT NULL THEN 'HELD'
+{{- <w.held_above control rule pad="            " /> }}
 {%- if rule.single.aged and not rule.single.expiry %}
             WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
 {%- endif %}
@@ -172,7 +171,7 @@ BEGIN
 END;
 
 {% if rule.single.family -%}
-{{ w::rows_below(control=control, rule=rule, members="work_taken") }}
+{{ <w.rows_below control rule members="work_taken" /> }}
 
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the rows in work_gone{% if rule.single.family %}, and before them what belongs to them{% endif %}.
@@ -191,7 +190,7 @@ BEGIN
 {%- if rule.single.family %}
 {%- for collect in rule.collects %}
 {%- if not collect.joined %}
-    {{- w::collect(control=control, collect=collect) | indent(prefix="    ") }}
+    {{- <w.collect control collect /> | indent(width=4) }}
 {%- endif %}
 {%- endfor %}
     SET o_rows = '';
@@ -200,7 +199,7 @@ BEGIN
 {%- for step in rule.steps %}
 {%- if not loop.last %}
     -- {{ step.why }}
-    {{ w::delete_step(control=control, step=step, maria=maria) | indent(prefix="    ") }}
+    {{ <w.delete_step control step maria /> | indent(width=4) }}
     SET o_rows = CONCAT(o_rows, v_rows, ', ');
 {%- endif %}
 {%- endfor %}
@@ -224,10 +223,10 @@ BEGIN
     SET v_rows = ROW_COUNT();
     CALL single_gone({{ rule.literal }}, v_rows);
 {%- if rule.archive %}
-    {{ w::all_copied(control=control, archive=rule.archive, rows="v_rows") }}
+    {{ <w.all_copied control archive={rule.archive} rows="v_rows" /> }}
 {%- endif %}
 {%- if rule.archives %}
-    {{ w::fits(control=control, rule=rule) }}
+    {{ <w.fits control rule /> }}
 {%- endif %}
     SET o_rows = CONCAT('[', {% if rule.single.family %}o_rows, {% endif %}v_rows, ']');
 END;
@@ -251,7 +250,7 @@ BEGIN
 END;
 {%- endif %}
 
-{{ w::due(control=control, rule=rule) }}
+{{ <w.due control rule /> }}
 {%- if rule.single.keep_last %}
 
 -- {{ rule.name }}_unranked: how many rows have no group or no place in it; they are kept, and stand in nobody's way.

@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 {{ session }}
 
 -- Two views with the rights of who reads them. The views of 47_metrics.sql read them, with the rights of the owner role.
@@ -32,7 +31,7 @@ FROM {{ control }}.left_behind AS h;
 --# create view {{ control }}.due_now
 CREATE OR REPLACE DEFINER = {{ owner }} SQL SECURITY INVOKER VIEW {{ control }}.due_now (rule, families, age_seconds, complete) AS
 {%- for rule in rules %}
-{{ w::due_now(control=control, rule=rule, limit=10000) }}
+{{ <w.due_now control rule limit={10000} /> }}
 {%- if not loop.last %}
 UNION ALL{% endif %}
 {%- endfor %};

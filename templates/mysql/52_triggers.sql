@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 {{ session }}
 
 -- A batch first locks all rows of the root table that go. Who wants to name such a family, or a row in it, asks for a lock
@@ -13,12 +12,12 @@ GRANT TRIGGER ON {{ guard.table }} TO {{ owner }};
 --# create trigger {{ guard.on_insert }}
 CREATE TRIGGER {{ guard.on_insert }}
 BEFORE INSERT ON {{ guard.table }} FOR EACH ROW
-{{ w::orphan_guard(guard=guard, changes=false) }};
+{{ <w.orphan_guard guard changes={false} /> }};
 
 --# create trigger {{ guard.on_update }}
 CREATE TRIGGER {{ guard.on_update }}
 BEFORE UPDATE ON {{ guard.table }} FOR EACH ROW
-{{ w::orphan_guard(guard=guard, changes=true) }};
+{{ <w.orphan_guard guard changes={true} /> }};
 {% endfor %}
 {%- for trigger in triggers %}
 --# register trigger {{ trigger.name }}

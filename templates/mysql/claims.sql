@@ -55,7 +55,7 @@ FROM (
     FROM information_schema.tables AS t
     WHERE t.table_schema = {{ control_literal }}
       AND t.table_name IN (
-          {{ ledger | indent(prefix="          ") }}
+          {{ ledger | indent(width=10) }}
       )
       AND NOT EXISTS (
           SELECT 1

@@ -1,16 +1,16 @@
 {#- Whether the hold h has not passed. -#}
-{% macro holds_now() -%}
+{% component w.holds_now() -%}
 (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
-{%- endmacro holds_now %}
+{%- endcomponent w.holds_now %}
 
 {#- Whether a rule of single rows has to look for holds of what these belong to: there are not many, if any. -#}
-{% macro any_holds_above(control, rule) -%}
+{% component w.any_holds_above(control, rule) -%}
 EXISTS (SELECT 1 FROM hold AS h
-        WHERE h.rule IN ({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %}) AND {{ self::holds_now() }})
-{%- endmacro any_holds_above %}
+        WHERE h.rule IN ({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %}) AND {{ <w.holds_now /> }})
+{%- endcomponent w.any_holds_above %}
 
 {#- The case of row t: a hold of what it belongs to keeps it. -#}
-{% macro held_above(control, rule, pad) -%}
+{% component w.held_above(control, rule, pad) -%}
 {%- for above in rule.single.above %}
 {%- filter fit %}
 {{ pad }}WHEN v_above AND EXISTS (
@@ -22,28 +22,28 @@ EXISTS (SELECT 1 FROM hold AS h
 {%- endif %}
 {%- endfor %}
     JOIN hold AS h ON h.rule = {{ above.rule }} AND h.`key` = {{ above.key }}
-    WHERE {{ above.ways.0.on }}
-      AND {{ self::holds_now() }}
+    WHERE {{ above.ways[0].on }}
+      AND {{ <w.holds_now /> }}
 ) THEN 'HELD'
 {%- endfilter %}
 {%- endfor %}
-{%- endmacro held_above %}
+{%- endcomponent w.held_above %}
 
 {#- The rows t of a table that name a row of the work table of an edge. -#}
-{% macro named(control, edge, table, break) -%}
-FROM {{ self::joined(control=control, edge=edge, table=table, break=break) }}
-{%- endmacro named %}
+{% component w.named(control, edge, table, break) -%}
+FROM {{ <w.joined control edge table break /> }}
+{%- endcomponent w.named %}
 
 {#- The same without the word before it. -#}
-{% macro joined(control, edge, table, break) -%}
+{% component w.joined(control, edge, table, break) -%}
 {{ control }}.{{ edge.keys }} AS w
 {%- if edge.between %}{{ break }}STRAIGHT_JOIN {{ edge.between.table }} AS p ON p.{{ edge.between.column }} = w.id
 {%- elif edge.via %}{{ break }}STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
-{%- endmacro joined %}
+{%- endcomponent w.joined %}
 
 {#- The rows t of the families that go which name no root. -#}
-{% macro adopted(member, pad) -%}
+{% component w.adopted(member, pad) -%}
 {% if member.adopt.named -%}
 FROM {{ member.adopt.named }} AS a
 {{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = a.family
@@ -55,24 +55,24 @@ FROM work_root AS m
 {{ pad }}STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
 {%- endif %}
-{%- endmacro adopted %}
+{%- endcomponent w.adopted %}
 
 {#- Deletes those of the families that go which name no root, and counts them. -#}
-{% macro delete_adopted(member, maria, pad) -%}
+{% component w.delete_adopted(member, maria, pad) -%}
 {% if member.archive -%}
 INSERT INTO {{ member.archive.entry }}
 {{ pad }}SELECT p_run, UTC_TIMESTAMP(6), t.*
-{{ pad }}{{ self::adopted(member=member, pad=pad) }}
+{{ pad }}{{ <w.adopted member pad /> }}
 {{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %};
 {{ pad }}SET v_copied = v_copied + ROW_COUNT();
 {{ pad }}
 {%- endif -%}
-DELETE t {{ self::adopted(member=member, pad=pad) }};
+DELETE t {{ <w.adopted member pad /> }};
 {{ pad }}CALL timed_gone({{ member.position }}, ROW_COUNT());
-{%- endmacro delete_adopted %}
+{%- endcomponent w.delete_adopted %}
 
 {#- Deletes the rows of a table that belong to the families of work_target, and counts them. -#}
-{% macro delete_of_targets(member, maria) -%}
+{% component w.delete_of_targets(member, maria) -%}
 {% if member.archive -%}
 SET v_copied = 0;
     {% endif -%}
@@ -94,62 +94,62 @@ DELETE t FROM work_target AS c
 {%- if member.adopt %}
 {%- if member.adopt.named %}
     -- Those that name no root, but an instance.
-    {{ self::delete_adopted(member=member, maria=maria, pad="    ") }}
+    {{ <w.delete_adopted member maria pad="    " /> }}
 {%- else %}
     -- Those that name no root, but an instance.
     IF {{ member.adopt.look }} THEN
-        {{ self::delete_adopted(member=member, maria=maria, pad="        ") }}
+        {{ <w.delete_adopted member maria pad="        " /> }}
     END IF;
 {%- endif %}
 {%- endif %}
 {%- if member.archive %}
-    {{ self::all_taken(member=member) }}
+    {{ <w.all_taken member /> }}
 {%- endif %}
-{%- endmacro delete_of_targets %}
+{%- endcomponent w.delete_of_targets %}
 
 {#- The error where not as many rows of a table were deleted as copied. -#}
-{% macro all_taken(member) -%}
+{% component w.all_taken(member) -%}
 SELECT COALESCE(SUM(n.found), 0) INTO v_rows FROM work_count AS n WHERE n.position = {{ member.position }};
     CALL check_copied({{ member.archive.table_literal }}, v_copied, v_rows);
-{%- endmacro all_taken %}
+{%- endcomponent w.all_taken %}
 
 {#- What speaks against row `r` of the root table of a rule by time: the place of the reason in ELT(). -#}
-{% macro fault_of_root(rule) -%}
+{% component w.fault_of_root(rule) -%}
 {% if rule.timed.ended -%}
 CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} >= v_least THEN 3 ELSE 9 END
 {%- else -%}
 9
 {%- endif %}
-{%- endmacro fault_of_root %}
+{%- endcomponent w.fault_of_root %}
 
 {#- The members of the families of work_next, with what speaks against each; 0: the root is not due any more. -#}
-{% macro members_of_next(rule, column) -%}
+{% component w.members_of_next(rule, column) -%}
 SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
             CASE
                 WHEN {{ rule.timed.family_of_root }} = r.{{ rule.key }} AND p_cutoff IS NOT NULL AND (r.{{ rule.end_time }} < p_cutoff) IS NOT TRUE THEN 0
-                ELSE {{ self::fault_of_root(rule=rule) }}
+                ELSE {{ <w.fault_of_root rule /> }}
             END
         FROM work_next AS n
         STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id
-{%- endmacro members_of_next %}
+{%- endcomponent w.members_of_next %}
 
 {#- The rows of the root table in a window, with what speaks against each. -#}
-{% macro roots_of_window(rule) -%}
+{% component w.roots_of_window(rule) -%}
 SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
-            {{ self::fault_of_root(rule=rule) }}
+            {{ <w.fault_of_root rule /> }}
         FROM {{ rule.table }} AS r
         WHERE r.{{ rule.end_time }} >= p_from
           AND r.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.root_window %}
           AND {{ condition }}
 {%- endfor %}
-{%- endmacro roots_of_window %}
+{%- endcomponent w.roots_of_window %}
 
 {#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does.
     Where families go as such, the rows of those whose root is there stay. -#}
-{% macro rest_of_window(rule, member, join_roots=true) -%}
+{% component w.rest_of_window(rule, member, join_roots=true) -%}
 FROM work_due AS w
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ rule.end_time }} = w.due
 {%- for stay in member.stays %}
@@ -173,18 +173,18 @@ FROM work_due AS w
       AND NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }})
 {%- endfor %}
 {%- endif %}
-{%- endmacro rest_of_window %}
+{%- endcomponent w.rest_of_window %}
 
 {#- Copies those rows into their archive. MariaDB would lock the roots that it joins, and cannot be told to lock `t` only. -#}
-{% macro copy_window(rule, member, maria) -%}
+{% component w.copy_window(rule, member, maria) -%}
 INSERT INTO {{ member.archive.entry }}
     SELECT p_run, UTC_TIMESTAMP(6), t.*
-    {{ self::rest_of_window(rule=rule, member=member, join_roots=not maria) }}
+    {{ <w.rest_of_window rule member join_roots={not maria} /> }}
     FOR UPDATE{% if not maria %} OF t{% endif %};
     SET v_copied = ROW_COUNT();
-{%- endmacro copy_window %}
+{%- endcomponent w.copy_window %}
 
-{% macro rows_of_window(rule, member) -%}
+{% component w.rows_of_window(rule, member) -%}
 FROM {{ member.table }} AS t
 {%- for stay in member.stays %}
     LEFT JOIN {{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
@@ -201,11 +201,11 @@ FROM {{ member.table }} AS t
 {%- for condition in member.spares %}
       AND {{ condition }}
 {%- endfor %}
-{%- endmacro rows_of_window %}
+{%- endcomponent w.rows_of_window %}
 
 {#- That root i is older than the last one of its group that stays. The group stands in the order so that no index on the
     time alone is read through all other groups. A small group has no such one, and stays. -#}
-{% macro older_than_newest(rule, newest, lock) -%}
+{% component w.older_than_newest(rule, newest, lock) -%}
 ({{ newest.place_of_i }}) < (
     SELECT {{ newest.place_of_n }}
     FROM {{ rule.table }} AS n
@@ -222,10 +222,10 @@ FROM {{ member.table }} AS t
     {{ lock }}
 {%- endif %}
 )
-{%- endmacro older_than_newest %}
+{%- endcomponent w.older_than_newest %}
 
 {#- That root i, which is final and a candidate, is not among the newest of its group. -#}
-{% macro not_newest(rule) -%}
+{% component w.not_newest(rule) -%}
 {% for newest in rule.newest -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 AND (
@@ -233,15 +233,15 @@ AND (
 {%- if newest.of | length > 0 %}
     OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
-    OR {{ self::older_than_newest(rule=rule, newest=newest, lock="") | indent }}
+    OR {{ <w.older_than_newest rule newest lock="" /> | indent }}
 )
 {%- if not loop.last %}
 {% endif %}
 {%- endfor %}
-{%- endmacro not_newest %}
+{%- endcomponent w.not_newest %}
 
 {#- The work tables for the keys of tables between the members and other tables: making them, and their names behind others. -#}
-{% macro make_collects(control, rule) -%}
+{% component w.make_collects(control, rule) -%}
 {%- for collect in rule.collects %}
 {%- if not collect.joined %}
 {%- filter fit %}
@@ -252,42 +252,42 @@ AND (
 {%- endfilter %}
 {%- endif %}
 {%- endfor %}
-{%- endmacro make_collects %}
+{%- endcomponent w.make_collects %}
 
 {#- The keys of a table whose rows go, for the tables below it. Begins on a new line. -#}
-{% macro collect(control, collect) -%}
+{% component w.collect(control, collect) -%}
 {%- for edge in collect.edges %}
 {%- filter fit %}
 INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
 SELECT t.{{ collect.key }}
-{{ self::named(control=control, edge=edge, table=collect.table, break="
-") }};
+{{ <w.named control edge table={collect.table} break="
+" /> }};
 {%- endfilter %}
 {%- endfor %}
-{%- endmacro collect %}
+{%- endcomponent w.collect %}
 
 {#- Copies the rows t that are deleted next into their archive, adding their number to v_copied. They are locked as the
     deletion locks them: what was copied is what goes. -#}
-{% macro copy(archive, from, maria) -%}
+{% component w.copy(archive, from, maria) -%}
 INSERT INTO {{ archive.entry }}
 SELECT p_run, UTC_TIMESTAMP(6), t.*
 {{ from }}
 FOR UPDATE{% if not maria %} OF t{% endif %};
 SET v_copied = v_copied + ROW_COUNT();
-{%- endmacro copy %}
+{%- endcomponent w.copy %}
 
 {#- The error where not as many rows were deleted as copied. -#}
-{% macro all_copied(control, archive, rows) -%}
+{% component w.all_copied(control, archive, rows) -%}
 CALL {{ control }}.check_copied({{ archive.table_literal }}, v_copied, {{ rows }});
-{%- endmacro all_copied %}
+{%- endcomponent w.all_copied %}
 
 {#- Whether the archives fit, once a batch holds the locks that keep the columns of its tables. -#}
-{% macro fits(control, rule) -%}
+{% component w.fits(control, rule) -%}
 CALL {{ control }}.check_archive({{ rule.literal }});
-{%- endmacro fits %}
+{%- endcomponent w.fits %}
 
 {#- The deletion from one table, counted in v_rows. -#}
-{% macro delete_step(control, step, maria) -%}
+{% component w.delete_step(control, step, maria) -%}
 SET v_rows = 0;
 {%- if step.archive %}
 SET v_copied = 0;
@@ -296,30 +296,30 @@ SET v_copied = 0;
 {%- filter fit %}
 SELECT EXISTS (
     SELECT 1
-    {{ self::named(control=control, edge=edge, table=step.table, break="
-    ") }}
+    {{ <w.named control edge table={step.table} break="
+    " /> }}
 ) INTO v_any;
 {%- endfilter %}
 IF v_any THEN
 {%- if step.archive %}
-    {{ self::copy(archive=step.archive, from=self::named(control=control, edge=edge, table=step.table, break="
-"), maria=maria) | indent }}
+    {{ <w.copy archive={step.archive} from={<w.named control edge table={step.table} break="
+" />} maria /> | indent }}
 {%- endif %}
 {%- filter fit %}
     DELETE t
-    {{ self::named(control=control, edge=edge, table=step.table, break="
-    ") }};
+    {{ <w.named control edge table={step.table} break="
+    " /> }};
 {%- endfilter %}
     SET v_rows = v_rows + ROW_COUNT();
 END IF;
 {%- endfor %}
 {%- if step.archive %}
-{{ self::all_copied(control=control, archive=step.archive, rows="v_rows") }}
+{{ <w.all_copied control archive={step.archive} rows="v_rows" /> }}
 {%- endif %}
-{%- endmacro delete_step %}
+{%- endcomponent w.delete_step %}
 
 {#- How many rows of each table belong to the rows of the root table whose keys stand in the work table `members`. -#}
-{% macro rows_below(control, rule, members) -%}
+{% component w.rows_below(control, rule, members) -%}
 -- {{ rule.name }}_rows: how many rows of each table belong to the ids in {{ members }}, in the order of deletion.
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(OUT o_rows longtext)
@@ -400,23 +400,23 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 END;
-{%- endmacro rows_below %}
+{%- endcomponent w.rows_below %}
 
 {#- What root i of a rule with listed scopes must be, besides in policy p or source row and old enough. -#}
-{% macro due_root(rule) -%}
-{% if rule.timed and rule.timed.root_column -%}
+{% component w.due_root(rule) %}
+{%- if rule.timed and rule.timed.root_column %}
 AND COALESCE(i.{{ rule.timed.root_column }}, i.{{ rule.key }}) = i.{{ rule.key }}
-{% endif -%}
-{% for predicate in rule.eligible -%}
+{%- endif %}
+{%- for predicate in rule.eligible %}
 AND {{ predicate }}
-{% endfor -%}
-{% if rule.newest | length > 0 -%}
-{{ self::not_newest(rule=rule) }}
-{% endif -%}
-{%- endmacro due_root %}
+{%- endfor %}
+{%- if rule.newest | length > 0 %}
+{{ <w.not_newest rule /> }}
+{%- endif %}
+{%- endcomponent w.due_root %}
 
 {#- The single rows n that are due now, or that a run would look at, up to a limit in each pass. -#}
-{% macro due_rows(rule, limit) -%}
+{% component w.due_rows(rule, limit) -%}
 {% if rule.single.expiry -%}
 FROM (
 {%- for pass in rule.single.passes %}
@@ -457,19 +457,19 @@ FROM (
 {%- endfor %}
 ) AS n
 {%- endif %}
-{%- endmacro due_rows %}
+{%- endcomponent w.due_rows %}
 
 {#- One row: the rule, the families that are due now, counted up to a limit, seconds since the oldest ended, and whether
     these are all. -#}
-{% macro due_now(control, rule, limit) -%}
+{% component w.due_now(control, rule, limit) -%}
 {% if rule.single and not rule.single.expiry -%}
 SELECT {{ rule.literal }} AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families, 
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
-{{ self::due_rows(rule=rule, limit=limit) }}
+{{ <w.due_rows rule limit /> }}
 {%- elif rule.single -%}
 SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(n.due), {{ rule.single.oldest_now }}), 0) / 1e6 AS age_seconds, COUNT(*) < {{ limit }} AS complete
-{{ self::due_rows(rule=rule, limit=limit) }}
+{{ <w.due_rows rule limit /> }}
 {%- elif rule.per and rule.opt_in -%}
 SELECT {{ rule.literal }} AS rule, COUNT(*) AS families, 
     COALESCE(TIMESTAMPDIFF(MICROSECOND, (
@@ -478,8 +478,7 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
         SELECT (
             SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
             WHERE i.{{ rule.per }} = {{ rule.scope_of_policy }}
-              AND {{ rule.ended }} < {{ rule.cutoff_now }}
-              {{ self::due_root(rule=rule) | indent(prefix="              ") }}
+              AND {{ rule.ended }} < {{ rule.cutoff_now }}{{ <w.due_root rule /> | indent(width=14) }}
             ORDER BY {{ rule.ended }} LIMIT 1
         ) AS ended
         FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.enabled
@@ -488,8 +487,7 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
         SELECT (
             SELECT {{ rule.ended }} FROM {{ rule.table }} AS i
             WHERE i.{{ rule.per }} = {{ rule.source.scope }}
-              AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
-              {{ self::due_root(rule=rule) | indent(prefix="              ") }}
+              AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}{{ <w.due_root rule /> | indent(width=14) }}
             ORDER BY {{ rule.ended }} LIMIT 1
         )
         FROM {{ rule.source.rows }}
@@ -500,15 +498,13 @@ SELECT {{ rule.literal }} AS rule, COUNT(*) AS families,
 FROM (
     SELECT {{ rule.ended }} AS ended FROM {{ control }}.policy AS p
     STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.scope_of_policy }}
-    WHERE p.rule = {{ rule.literal }} AND p.enabled AND {{ rule.ended }} < {{ rule.cutoff_now }}
-      {{ self::due_root(rule=rule) | indent(prefix="      ") }}
+    WHERE p.rule = {{ rule.literal }} AND p.enabled AND {{ rule.ended }} < {{ rule.cutoff_now }}{{ <w.due_root rule /> | indent(width=6) }}
 {%- if rule.source %}
     UNION ALL
     SELECT {{ rule.ended }} FROM {{ rule.source.rows }}
     STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = {{ rule.source.scope }}
     WHERE NOT EXISTS (SELECT 1 FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }})
-      AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}
-      {{ self::due_root(rule=rule) | indent(prefix="      ") }}
+      AND {{ rule.ended }} < {% if rule.source.says %}IF({{ rule.source.says }}, {{ rule.cutoff_now_source }}, NULL){% else %}{{ rule.cutoff_now_source }}{% endif %}{{ <w.due_root rule /> | indent(width=6) }}
 {%- endif %}
     LIMIT {{ limit }}
 ) AS n
@@ -534,15 +530,14 @@ FROM (
 {%- endif %}
 {%- else %}
     WHERE {{ rule.ended }} < {{ rule.cutoff_now_default }}
-{%- endif %}
-      {{ self::due_root(rule=rule) | indent(prefix="      ") }}
+{%- endif %}{{ <w.due_root rule /> | indent(width=6) }}
     ORDER BY {{ rule.ended }} LIMIT {{ limit }}
 ) AS n
 {%- endif %}
-{%- endmacro due_now %}
+{%- endcomponent w.due_now %}
 
 {#- The body of a trigger: what the new row names must be there; of a row that changes, only what it names anew. -#}
-{% macro orphan_guard(guard, changes) -%}
+{% component w.orphan_guard(guard, changes) -%}
 BEGIN
     DECLARE v_found   bigint;
     DECLARE v_message varchar(128);
@@ -568,18 +563,18 @@ BEGIN
     END IF;
 {%- endfor %}
 END
-{%- endmacro orphan_guard %}
+{%- endcomponent w.orphan_guard %}
 
 {#- The rows t that a plain rule deletes: those that are named, and those of a window that stay for no reason. -#}
-{% macro plain_target(rule) -%}
+{% component w.plain_target(rule) -%}
 FROM work_target AS c
 STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 {%- for condition in rule.timed.conditions_of_root %}
 {% if loop.first %}WHERE{% else %}AND{% endif %} {{ condition }}
 {%- endfor %}
-{%- endmacro plain_target %}
+{%- endcomponent w.plain_target %}
 
-{% macro plain_window(rule) -%}
+{% component w.plain_window(rule) -%}
 FROM work_due AS w
 STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.end_time }} = w.due
 LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
@@ -587,10 +582,10 @@ WHERE k1.id IS NULL
 {%- for condition in rule.timed.conditions_of_root %}
 AND {{ condition }}
 {%- endfor %}
-{%- endmacro plain_window %}
+{%- endcomponent w.plain_window %}
 
 {#- What the kernel asks every rule: the row that a key names. -#}
-{% macro row(control, rule) -%}
+{% component w.row(control, rule) -%}
 -- {{ rule.name }}_row: the row that a key names, in whatever spelling its column reads.
 --# create procedure {{ control }}.{{ rule.name }}_row
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
@@ -666,10 +661,10 @@ BEGIN
     END IF;
     DROP TEMPORARY TABLE work_hold;
 END;
-{%- endmacro row %}
+{%- endcomponent w.row %}
 
 {#- How much is due. -#}
-{% macro due(control, rule) -%}
+{% component w.due(control, rule) -%}
 -- {{ rule.name }}_due: how much is due now, counted up to a limit.
 --# create procedure {{ control }}.{{ rule.name }}_due
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
@@ -678,14 +673,14 @@ COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Re
 BEGIN
 {%- if rule.single %}
     SELECT {% if rule.single.expiry %}COUNT(*){% else %}CAST(COALESCE(SUM(n.goes), 0) AS signed){% endif %}, COUNT(*) < p_limit INTO o_families, o_complete
-    {{ self::due_rows(rule=rule, limit="p_limit") | indent(prefix="    ") }};
+    {{ <w.due_rows rule limit="p_limit" /> | indent(width=4) }};
 {%- else %}
     SELECT n.families, n.complete
     INTO o_families, o_complete
     FROM (
-        {{ self::due_now(control=control, rule=rule, limit="p_limit") | indent(prefix="        ") }}
+        {{ <w.due_now control rule limit="p_limit" /> | indent(width=8) }}
     ) AS n;
 {%- endif %}
 END;
-{%- endmacro due %}
+{%- endcomponent w.due %}
 

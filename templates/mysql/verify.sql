@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 -- Whose rights the routines, the views and the event have, and whether that role is still there.
 --# definers
 SELECT d.kind, d.definer, COUNT(*) AS objects, COUNT(u.user) > 0 AS known

@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 -- {{ rule.name }}_judge: which of these families may go: all rows that name a root whose {{ rule.end_time_name }} has come, whatever that of
 -- the others is. One that is named goes at any time: there are no p_cutoff and no p_as_of then.
 --# create function {{ control }}.{{ rule.name }}_judge
@@ -135,7 +134,7 @@ BEGIN
     -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
     o_lost := ARRAY[
 {%- for member in rule.timed.members %}
-        {% if member.adopt and not member.adopt.named %}{{ member.adopt.look | indent(prefix="        ") }}{% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
+        {% if member.adopt and not member.adopt.named %}{{ member.adopt.look | indent(width=8) }}{% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
 {%- endfor %}
     ];
 {%- for between in rule.timed.between %}
@@ -179,7 +178,7 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.of_roots %}
 {%- if member.archive %}
-    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_where(table=member.table, where=member.of_roots)) | indent }}
+    {{ <w.archived archive={member.archive} rows="v_rows" delete={<w.delete_where table={member.table} where={member.of_roots} />} /> | indent }}
     o_rows[{{ member.position }}] := v_rows;
 {%- else %}
     DELETE FROM {{ member.table }} AS t WHERE {{ member.of_roots }};
@@ -188,7 +187,7 @@ BEGIN
 {%- if member.adopt %}
     IF a.o_lost[{{ member.position }}] THEN
 {%- if member.archive %}
-        {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_where(table=member.table, where=member.adopt.found)) | indent(prefix="        ") }}
+        {{ <w.archived archive={member.archive} rows="v_rows" delete={<w.delete_where table={member.table} where={member.adopt.found} />} /> | indent(width=8) }}
         o_rows[{{ member.position }}] := o_rows[{{ member.position }}] + v_rows;
 {%- else %}
         DELETE FROM {{ member.table }} AS t WHERE {{ member.adopt.found }};

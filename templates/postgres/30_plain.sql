@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
@@ -6,7 +5,7 @@ SET statement_timeout = '1min';
 --# become {{ owner }}
 SET ROLE {{ owner }};
 
-{{ w::rows(control=control, rule=rule) }}
+{{ <w.rows control rule /> }}
 
 -- {{ rule.name }}_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
 --# create function {{ control }}.{{ rule.name }}_at
@@ -46,14 +45,14 @@ DECLARE
 BEGIN
     IF p_key IS NULL THEN
 {%- if rule.archive %}
-        {{ w::archived(archive=rule.archive, rows="o_rows", delete=w::delete_plain(rule=rule)) | indent(prefix="        ") }}
+        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain rule />} /> | indent(width=8) }}
     ELSE
-        {{ w::archived(archive=rule.archive, rows="o_rows", delete=w::delete_plain_one(rule=rule)) | indent(prefix="        ") }}
+        {{ <w.archived archive={rule.archive} rows="o_rows" delete={<w.delete_plain_one rule />} /> | indent(width=8) }}
     END IF;
 {%- else %}
-        {{ w::delete_plain(rule=rule) | trim_start | indent(prefix="        ") }};
+        {{ <w.delete_plain rule /> | trim_start | indent(width=8) }};
     ELSE
-        {{ w::delete_plain_one(rule=rule) | trim_start | indent(prefix="        ") }};
+        {{ <w.delete_plain_one rule /> | trim_start | indent(width=8) }};
     END IF;
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 {%- endif %}

@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
@@ -33,7 +32,7 @@ $windrow$;
 
 {% endif -%}
 {% endif -%}
-{{ w::rows(control=control, rule=rule) }}
+{{ <w.rows control rule /> }}
 
 {% for member in rule.timed.members -%}
 {% if member.adopt and member.adopt.named -%}
@@ -166,7 +165,7 @@ BEGIN
         SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
-          AND {{ member.adopt.is_named | indent(prefix="          ") }}
+          AND {{ member.adopt.is_named | indent(width=10) }}
     );
 {%- endif %}
 {%- if member.referrers %}
@@ -310,15 +309,15 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.root and rule.timed.root_column and not rule.timed.by_family %}
     WITH gone AS (
-        {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent(prefix="        ") }}
+        {{ <w.delete_window rule member predicates={member.predicates} /> | indent(width=8) }}
         RETURNING {% if member.archive %}t.*{% else %}{{ rule.timed.is_root }} AS root{% endif %}
     )
 {%- if member.archive %},
-    {{ w::keep_gone(archive=member.archive) | indent }}
+    {{ <w.keep_gone archive={member.archive} /> | indent }}
     SELECT count(*), count(*) FILTER (WHERE {{ rule.timed.is_root }}), (SELECT count(*) FROM kept)
     INTO v_rows, o_families, v_kept
     FROM gone AS t;
-    {{ w::all_kept(archive=member.archive, rows="v_rows") | indent }}
+    {{ <w.all_kept archive={member.archive} rows="v_rows" /> | indent }}
 {%- else %}
     SELECT count(*), count(*) FILTER (WHERE g.root)
     INTO v_rows, o_families
@@ -327,17 +326,17 @@ BEGIN
     o_rows[{{ member.position }}] := v_rows;
 {%- else %}
 {%- if member.archive %}
-    {{ w::archived(archive=member.archive, rows="v_rows", delete=w::delete_window(rule=rule, member=member, predicates=member.predicates)) | indent }}
+    {{ <w.archived archive={member.archive} rows="v_rows" delete={<w.delete_window rule member predicates={member.predicates} />} /> | indent }}
     o_rows[{{ member.position }}] := v_rows;
 {%- else %}
 {%- if member.spared %}
     IF k.o_keep = '{}'{% for list in member.held %} AND k.{{ list }} = '{}'{% endfor %} THEN
-        {{ w::delete_window(rule=rule, member=member, predicates=member.alone) | indent(prefix="        ") }};
+        {{ <w.delete_window rule member predicates={member.alone} /> | indent(width=8) }};
     ELSE
-        {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent(prefix="        ") }};
+        {{ <w.delete_window rule member predicates={member.predicates} /> | indent(width=8) }};
     END IF;
 {%- else %}
-    {{ w::delete_window(rule=rule, member=member, predicates=member.predicates) | indent }};
+    {{ <w.delete_window rule member predicates={member.predicates} /> | indent }};
 {%- endif %}
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[{{ member.position }}] := v_rows;
 {%- endif %}
@@ -432,7 +431,7 @@ AS $windrow$
     SELECT {{ member.table_literal }}, {% if member.with_root %}count(*) FILTER (WHERE t.{{ rule.end_time }} IS DISTINCT FROM r.{{ rule.end_time }} AND r.{{ rule.key }} IS NOT NULL){% else %}0::bigint{% endif %}, count(*) FILTER (WHERE t.{{ rule.end_time }} IS NULL)
     FROM {{ member.table }} AS t{% if member.with_root %} LEFT JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = t.{{ member.with_root }}{% endif %}
 {%- for condition in member.alone %}
-    {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition | indent(prefix="      ") }}
+    {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition | indent(width=6) }}
 {%- endfor %}
 {%- if not loop.last %}
     UNION ALL{% else %};{% endif %}

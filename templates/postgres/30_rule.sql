@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
@@ -75,11 +74,11 @@ AS $windrow$
     SELECT i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }}, ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
         (
             true
-            {{ w::not_newest(rule=rule) | indent(prefix="            ") }}
+            {{ <w.not_newest rule /> | indent(width=12) }}
         ) IS NOT TRUE
     FROM {{ rule.table }} AS i
 {%- if rule.last %}
-    {{ w::last_end(rule=rule) | indent }}
+    {{ <w.last_end rule /> | indent }}
 {%- endif %}
     WHERE {{ rule.eligible | join(sep=" AND ") }};
 $windrow$;
@@ -134,7 +133,7 @@ BEGIN
         SELECT i.{{ rule.key }}, {% if rule.last %}{{ rule.last.ended }} AS ended, {{ rule.ended }} AS started{% else %}{{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}{% endif %}
         FROM {{ rule.table }} AS i
 {%- if rule.last %}
-        {{ w::last_end(rule=rule) | indent(prefix="        ") }}
+        {{ <w.last_end rule /> | indent(width=8) }}
 {%- endif %}
         WHERE i.{{ rule.per }} = s.scope
           AND {{ rule.ended }} < s.cutoff
@@ -152,7 +151,7 @@ BEGIN
     SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
     FROM {{ rule.table }} AS i
 {%- if rule.last %}
-    {{ w::last_end(rule=rule) | indent }}
+    {{ <w.last_end rule /> | indent }}
 {%- endif %}
     {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
@@ -196,13 +195,13 @@ BEGIN
 {%- filter fit %}
         SELECT m.id FROM unnest(p_members) AS m(id)
         WHERE EXISTS (
-            SELECT FROM {{ keep.hops.0.table }} AS {{ keep.hops.0.alias }}
+            SELECT FROM {{ keep.hops[0].table }} AS {{ keep.hops[0].alias }}
 {%- for hop in keep.hops %}
 {%- if not loop.first %}
             JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
 {%- endif %}
 {%- endfor %}
-            WHERE {{ keep.hops.0.on }}
+            WHERE {{ keep.hops[0].on }}
         )
 {%- endfilter %}
 {%- if not loop.last %}
@@ -369,7 +368,7 @@ BEGIN
 {%- endfilter %}
         ), last AS MATERIALIZED (
             SELECT {{ newest.groups_of_g }}, {{ newest.place_of_l }} FROM (SELECT DISTINCT {{ newest.groups_of_c }} FROM counted AS c) AS g
-            CROSS JOIN LATERAL {{ w::last_that_stays(rule=rule, newest=newest, same=newest.same_as_g, lock="FOR KEY SHARE SKIP LOCKED") | indent(prefix="            ") }} AS l ({{ newest.columns_of_l }})
+            CROSS JOIN LATERAL {{ <w.last_that_stays rule newest same={newest.same_as_g} lock="FOR KEY SHARE SKIP LOCKED" /> | indent(width=12) }} AS l ({{ newest.columns_of_l }})
         )
         SELECT c.key::{{ rule.id_type }} FROM counted AS c LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
         WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE
@@ -380,7 +379,7 @@ END
 $windrow$;
 {%- endif %}
 
-{{ w::count_below(control=control, rule=rule) }}
+{{ <w.count_below control rule /> }}
 
 -- {{ rule.name }}_delete: deletes the families of the given members, children before parents. Has no transaction control.
 {%- if rule.collects %}
@@ -414,10 +413,10 @@ BEGIN
 {%- for collect in rule.collects %}
 {%- if collect.users %}
     IF NOT p_left @> ARRAY[{{ collect.users }}] THEN
-        {{ w::collect(collect=collect) | trim_start | indent(prefix="        ") }}
+        {{ <w.collect collect /> | trim_start | indent(width=8) }}
     END IF;
 {%- else %}
-    {{ w::collect(collect=collect) | trim_start | indent }}
+    {{ <w.collect collect /> | trim_start | indent }}
 {%- endif %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
@@ -444,17 +443,17 @@ BEGIN
 {%- endfilter %}
 {%- filter fit %}
     IF EXISTS (
-        SELECT FROM {{ release.table }} AS t {{ w::named_by(edge=release.edge, keys=release.edge.keys) }}
+        SELECT FROM {{ release.table }} AS t {{ <w.named_by edge={release.edge} keys={release.edge.keys} /> }}
     ) THEN
 {%- endfilter %}
         RAISE EXCEPTION 'rows of % could not be updated', {{ release.table_literal }}
             USING HINT = 'A trigger or a rule keeps what they name. The batch is rolled back.';
     END IF;
 {%- endfor %}
-    {{ w::delete_step(step=step, control=control) }}
+    {{ <w.delete_step step control /> }}
 {%- endfor %}
 {%- if rule.steps | length > 1 %}
-    {{ w::all_gone_below(control=control, rule=rule, watched="p_watched", members="p_members") }}
+    {{ <w.all_gone_below control rule watched="p_watched" members="p_members" /> }}
 {%- endif %}
 END
 $windrow$;
@@ -491,7 +490,7 @@ AS $windrow$
 {%- if rule.per %}
         {% if not rule.opt_in %}LEFT {% endif %}JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS s ON s.scope = i.{{ rule.per }}
 {%- endif %}
-        {{ w::last_end(rule=rule) | indent(prefix="        ") }}
+        {{ <w.last_end rule /> | indent(width=8) }}
         WHERE {{ rule.ended }} < {% if rule.opt_in %}s.cutoff{% else %}(
               SELECT max(c.cutoff) FROM {{ control }}.{{ rule.name }}_scope(p_as_of, NULL, p_scope) AS c
           )
@@ -531,7 +530,7 @@ BEGIN
 {%- else %}
         FROM {{ rule.table }} AS i
 {%- if rule.last %}
-        {{ w::last_end(rule=rule) | indent(prefix="        ") }}
+        {{ <w.last_end rule /> | indent(width=8) }}
 {%- endif %}
         WHERE {{ rule.ended }} < v_default
 {%- if rule.last %}

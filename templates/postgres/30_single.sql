@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
@@ -35,9 +34,9 @@ BEGIN
 {%- for pass in rule.single.passes %}
 {%- if rule.single.passes | length > 1 %}
     {% if loop.first %}IF{% else %}ELSIF{% endif %} p_pass = {{ pass.number }} THEN
-        {{ w::search_pass(rule=rule, pass=pass) | indent }}
+        {{ <w.search_pass rule pass /> | indent }}
 {%- else %}
-    {{ w::search_pass(rule=rule, pass=pass) }}
+    {{ <w.search_pass rule pass /> }}
 {%- endif %}
 {%- endfor %}
 {%- if rule.single.passes | length > 1 %}
@@ -73,7 +72,7 @@ BEGIN
     SELECT k.key, {{ rule.single.due_cast }},
         CASE
             WHEN k.key IN (SELECT unnest({{ control }}.held_keys({{ rule.literal }})::{{ rule.single.key_type }}[])) THEN 'HELD'
-{{- w::held_above(control=control, rule=rule, pad="            ") }}
+{{- <w.held_above control rule pad="            " /> }}
 {%- if rule.single.aged and not rule.single.expiry %}
             WHEN p_as_of IS NOT NULL AND t.{{ rule.single.time }} IS NULL THEN 'UNDATED_MEMBER'
 {%- endif %}
@@ -102,7 +101,7 @@ END
 $windrow$;
 
 {% if rule.single.family -%}
-{{ w::count_below(control=control, rule=rule) }}
+{{ <w.count_below control rule /> }}
 
 {% endif -%}
 -- {{ rule.name }}_delete: deletes the given rows{% if rule.single.family %}, and before them what belongs to them{% endif %}. Has no transaction control.
@@ -134,14 +133,14 @@ BEGIN
 {%- if rule.single.family %}
     o_rows := ARRAY[{{ rule.zeros }}];
 {%- for collect in rule.collects %}
-    {{ w::collect(collect=collect) | trim_start | indent | replace(from="p_members", to="v_members") }}
+    {{ <w.collect collect /> | trim_start | indent | replace(from="p_members", to="v_members") }}
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- if not loop.last %}
-    {{ w::delete_step(step=step, control=control, watched="v_watched") | replace(from="p_members", to="v_members") }}
+    {{ <w.delete_step step control watched="v_watched" /> | replace(from="p_members", to="v_members") }}
 {%- endif %}
 {%- endfor %}
-    {{ w::all_gone_below(control=control, rule=rule, watched="v_watched", members="v_members") }}
+    {{ <w.all_gone_below control rule watched="v_watched" members="v_members" /> }}
 {%- endif %}
     WITH gone AS (
         DELETE FROM {{ rule.table }} AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
@@ -155,12 +154,12 @@ BEGIN
 {%- endfilter %}
     )
 {%- if rule.archive %},
-    {{ w::keep_gone(archive=rule.archive, row="(g.whole).*") | indent }}
+    {{ <w.keep_gone archive={rule.archive} row="(g.whole).*" /> | indent }}
 {%- endif %}
     SELECT {% if rule.single.family %}o_rows[:{{ rule.steps | length - 1 }}] || count(*){% else %}ARRAY[count(*)]{% endif %}, coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}'){% if rule.archive %}, (SELECT count(*) FROM kept){% endif %}
     INTO o_rows, o_samples{% if rule.archive %}, v_kept{% endif %} FROM gone AS g;
 {%- if rule.archive %}
-    {{ w::all_kept(archive=rule.archive, rows="o_rows[cardinality(o_rows)]") | indent }}
+    {{ <w.all_kept archive={rule.archive} rows="o_rows[cardinality(o_rows)]" /> | indent }}
 {%- endif %}
 END
 $windrow$;

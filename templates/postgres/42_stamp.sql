@@ -1,5 +1,5 @@
 {#- Whether row r leads to its family: its root does, or else the first row of it that is among those that are looked at. -#}
-{% macro leads(stamp, among) -%}
+{% component stamp.leads(stamp, among) -%}
 {{ stamp.family_of_root }} = r.{{ stamp.key }} OR NOT EXISTS (
     SELECT FROM {{ stamp.table }} AS f
     WHERE f.{{ stamp.key }} = r.{{ stamp.root_column }} AND coalesce(f.{{ stamp.root_column }}, f.{{ stamp.key }}) = f.{{ stamp.key }}
@@ -9,10 +9,10 @@
     WHERE f.{{ stamp.root_column }} = r.{{ stamp.root_column }} AND f.{{ stamp.key }} < r.{{ stamp.key }}
       AND {{ among }}
 )
-{%- endmacro leads %}
+{%- endcomponent stamp.leads %}
 
 {#- Changes the rows t of a table, which has this position among those that are stamped. -#}
-{% macro changes(stamp, step, position) -%}
+{% component stamp.changes(stamp, step, position) -%}
 {% for change in step.changes -%}
 UPDATE {{ step.table }} AS t SET {{ stamp.end_time }} = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
@@ -25,7 +25,7 @@ UPDATE {{ step.table }} AS t SET {{ stamp.end_time }} = w.due
 {%- if not loop.last %}
     {% endif %}
 {%- endfor %}
-{%- endmacro changes -%}
+{%- endcomponent stamp.changes -%}
 --# set lock_timeout
 SET lock_timeout = '5s';
 --# set statement_timeout
@@ -56,7 +56,7 @@ BEGIN
 {%- endfor %}
 {%- if stamp.root_column %}
           -- Where several rows lead to one family, the root does, or else the first of them.
-          AND (NOT p_whole OR {{ self::leads(stamp=stamp, among="(p_all OR f." ~ stamp.end_time ~ " IS NULL)" ~ stamp.and_of_others) | indent(prefix="          ") }})
+          AND (NOT p_whole OR {{ <stamp.leads stamp among={"(p_all OR f." ~ stamp.end_time ~ " IS NULL)" ~ stamp.and_of_others} /> | indent(width=10) }})
 {%- endif %}
         ORDER BY r.{{ stamp.key }} LIMIT p_limit
     ) AS n;
@@ -125,7 +125,7 @@ BEGIN
     o_rows := array_fill(0, ARRAY[{{ stamp.steps | length }}]);
 {%- for step in stamp.steps %}
 
-    {{ self::changes(stamp=stamp, step=step, position=loop.index) }}
+    {{ <stamp.changes stamp step position={loop.index} /> }}
 {%- endfor %}
 END
 $windrow$;

@@ -1,12 +1,12 @@
 {#- What rules of all strategies share. -#}
 
 {#- Whether the hold h has not passed. -#}
-{% macro holds_now() -%}
+{% component w.holds_now() -%}
 (h.until IS NULL OR h.until > clock_timestamp())
-{%- endmacro holds_now %}
+{%- endcomponent w.holds_now %}
 
 {#- The case of row t: a hold of what it belongs to keeps it. -#}
-{% macro held_above(control, rule, pad) -%}
+{% component w.held_above(control, rule, pad) -%}
 {%- for above in rule.single.above %}
 {%- filter fit %}
 {{ pad }}WHEN v_above AND EXISTS (
@@ -18,15 +18,15 @@
 {%- endif %}
 {%- endfor %}
     JOIN {{ control }}.hold AS h ON h.rule = {{ above.rule }} AND h.key = {{ above.key }}
-    WHERE {{ above.ways.0.on }}
-      AND {{ self::holds_now() }}
+    WHERE {{ above.ways[0].on }}
+      AND {{ <w.holds_now /> }}
 ) THEN 'HELD'
 {%- endfilter %}
 {%- endfor %}
-{%- endmacro held_above %}
+{%- endcomponent w.held_above %}
 
 {#- The place of the last root of a group that stays. A small group has no such one. -#}
-{% macro last_that_stays(rule, newest, same, lock="") -%}
+{% component w.last_that_stays(rule, newest, same, lock="") -%}
 (
 {%- filter fit %}
     SELECT {{ newest.place_of_n }}
@@ -37,10 +37,10 @@
 {%- endfilter %}
     ORDER BY {{ newest.order }} LIMIT 1{% if newest.offset > 0 %} OFFSET {{ newest.offset }}{% endif %}{% if lock %} {{ lock }}{% endif %}
 )
-{%- endmacro last_that_stays %}
+{%- endcomponent w.last_that_stays %}
 
 {#- That root i, which is final and a candidate, is not among the newest of its group. -#}
-{% macro not_newest(rule) -%}
+{% component w.not_newest(rule) -%}
 {% for newest in rule.newest -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
 AND (
@@ -50,25 +50,25 @@ AND (
     OR ({{ newest.of | join(sep=" AND ") }}) IS NOT TRUE
 {%- endif %}
 {%- endfilter %}
-    OR ({{ newest.place_of_i }}) < {{ self::last_that_stays(rule=rule, newest=newest, same=newest.same_as_i) | indent }}
+    OR ({{ newest.place_of_i }}) < {{ <w.last_that_stays rule newest same={newest.same_as_i} /> | indent }}
 )
 {%- if not loop.last %}
 {% endif %}
 {%- endfor %}
-{%- endmacro not_newest %}
+{%- endcomponent w.not_newest %}
 
 {#- When root i ended by its rows of another table, as e. -#}
-{% macro last_end(rule) -%}
+{% component w.last_end(rule) -%}
 CROSS JOIN LATERAL (
     -- It ended with the last of its rows of {{ rule.last.table_name }}, once each of them has a {{ rule.last.time_name }}{% if rule.last.otherwise %}; else at its {{ rule.last.otherwise_name }}{% endif %}.
     SELECT CASE WHEN bool_and(t.{{ rule.last.time }} IS NOT NULL) THEN max(t.{{ rule.last.time }}) END AS ended
     FROM {{ rule.last.table }} AS t
     WHERE t.{{ rule.last.names }} = i.{{ rule.key }}
 ) AS e
-{%- endmacro last_end %}
+{%- endcomponent w.last_end %}
 
 {#- What a rule of single rows looks at next in a pass: o_keys, and the place of the last of them, o_after. -#}
-{% macro search_pass(rule, pass) -%}
+{% component w.search_pass(rule, pass) -%}
 o_keys := ARRAY(
         SELECT {{ rule.single.key_of_t }} FROM {{ rule.table }} AS t
 {%- filter fit %}
@@ -90,10 +90,10 @@ o_keys := ARRAY(
 {%- endfilter %}
     );
 {%- endif %}
-{%- endmacro search_pass %}
+{%- endcomponent w.search_pass %}
 
 {#- How many rows of each table belong to given rows of the root table. -#}
-{% macro count_below(control, rule) -%}
+{% component w.count_below(control, rule) -%}
 -- {{ rule.name }}_count: how many rows of each table belong to the given members, in the order of deletion.
 {%- if rule.collects %} The keys of tables
 -- in between are read where they are not given.
@@ -109,7 +109,7 @@ BEGIN
 {%- filter fit %}
     {{ collect.variable }} := coalesce({{ collect.variable }}, ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) }}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -120,11 +120,11 @@ BEGIN
 {%- for step in rule.steps %}
 {%- filter fit %}
 {%- if step.edges | length == 1 %}
-        (SELECT count(*) FROM {{ step.table }} AS t {{ self::named_by(edge=step.edges.0, keys=step.edges.0.keys_of_rows) }}){% if not loop.last %},{% endif %}
+        (SELECT count(*) FROM {{ step.table }} AS t {{ <w.named_by edge={step.edges[0]} keys={step.edges[0].keys_of_rows} /> }}){% if not loop.last %},{% endif %}
 {%- else %}
         (SELECT count(*) FROM (
 {%- for edge in step.edges %}
-            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys_of_rows) }}
+            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}
 {%- if not loop.last %}
             UNION{% endif %}
 {%- endfor %}
@@ -135,76 +135,76 @@ BEGIN
     ];
 END
 $windrow$;
-{%- endmacro count_below %}
+{%- endcomponent w.count_below %}
 
 {#- What finds the rows t that name one of some keys by an edge, behind FROM. -#}
-{% macro named_by(edge, keys) -%}
+{% component w.named_by(edge, keys) -%}
 {% if edge.via %}JOIN {{ edge.via.table }} AS p ON {{ edge.via.on }}
 WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY ({{ keys }}){{ edge.unless }}
-{%- endmacro named_by %}
+{%- endcomponent w.named_by %}
 
 {#- The keys of a table whose rows go, for the tables below it. -#}
-{% macro collect(collect) -%}
+{% component w.collect(collect) -%}
 {%- filter fit %}
 {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) }}
+        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
         ORDER BY 1
     );
 {%- endfilter %}
-{%- endmacro collect %}
+{%- endcomponent w.collect %}
 
 {#- What copies the rows of "gone", the deletion before it, into an archive. -#}
-{% macro keep_gone(archive, row="g.*") -%}
+{% component w.keep_gone(archive, row="g.*") -%}
 kept AS (
     INSERT INTO {{ archive.entry }}
     SELECT p_run, now(), {{ row }}
     FROM gone AS g
     RETURNING 1
 )
-{%- endmacro keep_gone %}
+{%- endcomponent w.keep_gone %}
 
 {#- The error where fewer rows were archived than deleted. -#}
-{% macro all_kept(archive, rows) -%}
+{% component w.all_kept(archive, rows) -%}
 IF v_kept <> {{ rows }} THEN
     RAISE EXCEPTION '% rows of % were deleted, and % archived', {{ rows }}, {{ archive.table_literal }}, v_kept
         USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
 END IF;
-{%- endmacro all_kept %}
+{%- endcomponent w.all_kept %}
 
 {#- A deletion of rows t whose copies go to an archive; counted in "rows". -#}
-{% macro archived(archive, rows, delete) -%}
+{% component w.archived(archive, rows, delete) -%}
 WITH gone AS (
     {{ delete | trim_start | indent }}
     RETURNING t.*
 ),
-{{ self::keep_gone(archive=archive) }}
+{{ <w.keep_gone archive /> }}
 SELECT count(*), (SELECT count(*) FROM kept)
 INTO {{ rows }}, v_kept
 FROM gone;
-{{ self::all_kept(archive=archive, rows=rows) }}
-{%- endmacro archived %}
+{{ <w.all_kept archive rows /> }}
+{%- endcomponent w.archived %}
 
 {#- The statement that deletes the rows t of a table that a condition names, without its end. -#}
-{% macro delete_where(table, where) -%}
+{% component w.delete_where(table, where) -%}
 DELETE FROM {{ table }} AS t
 WHERE {{ where }}
-{%- endmacro delete_where %}
+{%- endcomponent w.delete_where %}
 
 {#- The statement that deletes the rows t of a window, without its end. -#}
-{% macro delete_window(rule, member, predicates) -%}
+{% component w.delete_window(rule, member, predicates) -%}
 DELETE FROM {{ member.table }} AS t
 WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for predicate in predicates %}
   AND {{ predicate }}
 {%- endfor %}
-{%- endmacro delete_window %}
+{%- endcomponent w.delete_window %}
 
 {#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; and the row p_key. -#}
-{% macro delete_plain(rule) -%}
+{% component w.delete_plain(rule) -%}
 {%- filter fit %}
 DELETE FROM {{ rule.table }} AS t
 WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
@@ -213,19 +213,19 @@ WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- endfor %}
   AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
 {%- endfilter %}
-{%- endmacro delete_plain %}
+{%- endcomponent w.delete_plain %}
 
-{% macro delete_plain_one(rule) -%}
+{% component w.delete_plain_one(rule) -%}
 {%- filter fit %}
 DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
 {%- endfilter %}
-{%- endmacro delete_plain_one %}
+{%- endcomponent w.delete_plain_one %}
 
 {#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
-{% macro delete_by(step, edge) -%}
+{% component w.delete_by(step, edge) -%}
 {%- filter fit %}
 DELETE FROM {{ step.table }} AS t
 {%- if step.collected %} WHERE t.{{ step.key }} = ANY ({{ step.collected }})
@@ -234,21 +234,21 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- else %} WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
 {%- endif %}
 {%- endfilter %}
-{%- endmacro delete_by %}
+{%- endcomponent w.delete_by %}
 
 {#- The deletion from one table, counted. -#}
-{% macro delete_step(step, control, watched="p_watched") -%}
+{% component w.delete_step(step, control, watched="p_watched") -%}
 {% if step.cascade -%}
     IF {{ step.position }} <> ALL (p_left) THEN
-        {{ self::delete_rows(step=step, control=control, watched=watched) | trim_start | indent }}
+        {{ <w.delete_rows step control watched /> | trim_start | indent }}
     END IF;
 {%- else -%}
-    {{ self::delete_rows(step=step, control=control, watched=watched) | trim_start }}
+    {{ <w.delete_rows step control watched /> | trim_start }}
 {%- endif %}
-{%- endmacro delete_step %}
+{%- endcomponent w.delete_step %}
 
 {#- The deletion from one table, and how many rows it took. -#}
-{% macro delete_rows(step, control, watched) -%}
+{% component w.delete_rows(step, control, watched) -%}
 {%- for edge in step.edges %}
 {%- if edge.near %}
 {%- filter fit %}
@@ -260,38 +260,38 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- endfilter %}
 {%- endif %}
 {%- if step.archive %}
-    {{ self::archived(archive=step.archive, rows="v_rows", delete=self::delete_by(step=step, edge=edge)) | indent }}
+    {{ <w.archived archive={step.archive} rows="v_rows" delete={<w.delete_by step edge />} /> | indent }}
 {%- else %}
-    {{ self::delete_by(step=step, edge=edge) | trim_start | indent }};
+    {{ <w.delete_by step edge /> | trim_start | indent }};
     GET DIAGNOSTICS v_rows = ROW_COUNT;
 {%- endif %} o_rows[{{ step.position }}] := o_rows[{{ step.position }}] + v_rows;
 {%- if edge.via %}
 {%- filter fit %}
     PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (
-        SELECT FROM {{ step.table }} AS t {{ self::named_by(edge=edge, keys=edge.keys) }}));
+        SELECT FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}));
 {%- endfilter %}
 {%- endif %}
 {%- endfor %}
-{%- endmacro delete_rows %}
+{%- endcomponent w.delete_rows %}
 
 {#- Whether a rule or a trigger has kept rows below the members, by the keys that were read before. -#}
-{% macro all_gone_below(control, rule, watched, members) -%}
+{% component w.all_gone_below(control, rule, watched, members) -%}
 IF {{ watched }} THEN
         PERFORM {{ control }}.all_gone({{ rule.literal }}, ({{ control }}.{{ rule.name }}_count({{ members }}{% for collect in rule.collects %}, {{ collect.variable }}{% endfor %}))[:{{ rule.steps | length - 1 }}]);
     END IF;
-{%- endmacro all_gone_below %}
+{%- endcomponent w.all_gone_below %}
 
 {#- A check of a table of the ledger, made anew by each installation: one of an earlier version would refuse what a later one writes. -#}
-{% macro check(table, name, condition) -%}
+{% component w.check(table, name, condition) -%}
 --# create constraint {{ name }}
 ALTER TABLE {{ table }}
     DROP CONSTRAINT IF EXISTS {{ name }},
     ADD CONSTRAINT {{ name }} CHECK ({{ condition }});
-{%- endmacro check %}
+{%- endcomponent w.check %}
 
 
 {#- The rows of the root table of a rule by time, as the kernel asks for them. -#}
-{% macro rows(control, rule) -%}
+{% component w.rows(control, rule) -%}
 -- {{ rule.name }}_rows: the rows of {{ rule.table_name }}. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
 --# create function {{ control }}.{{ rule.name }}_rows
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_rows()
@@ -312,4 +312,4 @@ AS $windrow$
 {%- endfor %};
 {%- endfilter %}
 $windrow$;
-{%- endmacro rows %}
+{%- endcomponent w.rows %}

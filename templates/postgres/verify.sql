@@ -1,4 +1,3 @@
-{% import "macros.sql" as w -%}
 -- Rows whose parent is not there, by edge.
 --# orphans
 SELECT o.edge, o.orphans FROM {{ control }}.orphans() AS o ORDER BY o.edge;
@@ -33,7 +32,7 @@ GROUP BY 1 ORDER BY 1;
 {%- else %}
 SELECT date_trunc('month', {{ rule.last.ended }}) AS ended, count(*) AS roots
 FROM {{ rule.table }} AS i
-{{ w::last_end(rule=rule) }}
+{{ <w.last_end rule /> }}
 {%- if rule.by_end or rule.candidates %}
 WHERE {{ rule.eligible | join(sep=" AND ") }}
 {%- endif %}

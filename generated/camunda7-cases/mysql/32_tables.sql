@@ -88,7 +88,6 @@ COMMENT 'What named_artifacts() answers. [body 7f193bceaad6]'
 BEGIN
     -- No rule of the spec names files.
     SELECT NULL AS artifact_id, NULL AS named_by FROM DUAL WHERE false;
-
 END$$
 DELIMITER ;
 CALL windrow_camunda7_cases.register_routines('32_tables.sql', '[

@@ -3,34 +3,32 @@
 /// How long a line may be.
 pub(super) const WIDTH: usize = 140;
 
-/// Puts the lines of a statement together as far as they fit into one; what does not stands further to the right. A line that
-/// is too long is broken where a condition or an item of a list begins.
+/// Lays a statement out on as few lines as it takes: what does not fit into one is broken where a condition or an item of a
+/// list begins, outside of parentheses first, and goes on further to the right.
 pub(super) fn fit(text: &str) -> String {
-    let (mut done, mut line) = (String::new(), String::new());
-    let mut indent = 0;
-    for part in text.lines().filter(|part| !part.trim().is_empty()) {
-        if done.is_empty() && line.is_empty() {
-            indent = part.len() - part.trim_start().len() + 4;
-            line = " ".repeat(indent - 4);
-        }
-        let room = WIDTH - indent;
-        let word = part.trim();
-        let pieces = match word.len() > room {
-            true => pieces(word, room, 0),
-            false => vec![word],
-        };
-        for piece in pieces {
-            let bare = line.trim().is_empty() || line.ends_with('(') || piece.starts_with(')');
-            let gap = if bare { "" } else { " " };
-            if line.trim().is_empty() || line.len() + gap.len() + piece.len() <= WIDTH {
-                line.extend([gap, piece]);
-            } else {
-                done.extend([&line, "\n"]);
-                line = format!("{}{piece}", " ".repeat(indent));
-            }
+    let mut parts = text.lines().filter(|part| !part.trim().is_empty());
+    let Some(first) = parts.next() else {
+        return String::new();
+    };
+    let indent = first.len() - first.trim_start().len();
+    let mut joined = first.trim().to_owned();
+    for part in parts.map(str::trim) {
+        let bare = joined.ends_with('(') || part.starts_with(')');
+        joined.extend([if bare { "" } else { " " }, part]);
+    }
+    let room = WIDTH - indent - 4;
+    let mut lines = vec![" ".repeat(indent)];
+    for piece in pieces(&joined, room, 0) {
+        let line = lines.last_mut().expect("a line");
+        let bare = line.trim().is_empty() || line.ends_with('(') || piece.starts_with(')');
+        let gap = if bare { "" } else { " " };
+        if line.trim().is_empty() || line.len() + gap.len() + piece.len() <= WIDTH {
+            line.extend([gap, piece]);
+        } else {
+            lines.push(format!("{}{piece}", " ".repeat(indent + 4)));
         }
     }
-    done + &line
+    lines.join("\n")
 }
 
 /// A text with no longer lines: they are broken, comments between words. What MySQL reads as one text stays one, and so does a
@@ -68,6 +66,10 @@ fn commented(indent: &str, comment: &str) -> String {
 /// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what stands between
 /// parentheses where that is short enough.
 fn pieces(line: &str, room: usize, depth: usize) -> Vec<&str> {
+    pieces_at(&BEGIN, line, room, depth)
+}
+
+fn pieces_at<'a>(words: &[&str], line: &'a str, room: usize, depth: usize) -> Vec<&'a str> {
     let mut pieces = Vec::new();
     let (mut from, mut quote, mut inside, mut deepest) = (0, None, 0_usize, 0);
     for (at, sign) in line.char_indices() {
@@ -77,7 +79,7 @@ fn pieces(line: &str, room: usize, depth: usize) -> Vec<&str> {
             ('(' | '[', None) => inside += 1,
             (')' | ']', None) => inside = inside.saturating_sub(1),
             (' ', None) if inside <= depth => {
-                let begins = BEGIN.iter().any(|word| line[at + 1..].starts_with(word));
+                let begins = words.iter().any(|word| line[at + 1..].starts_with(word));
                 if begins || line[..at].ends_with(',') {
                     pieces.push(&line[from..at]);
                     from = at + 1;
@@ -91,7 +93,8 @@ fn pieces(line: &str, room: usize, depth: usize) -> Vec<&str> {
     let parts = pieces
         .into_iter()
         .flat_map(|piece| match piece.len() > room {
-            true if depth < deepest => self::pieces(piece, room, depth + 1),
+            true if depth < deepest => pieces_at(words, piece, room, depth + 1),
+            true if words == BEGIN => pieces_at(&MAY_BEGIN, piece, room, 0),
             _ => vec![piece],
         });
     parts.collect()
@@ -113,6 +116,9 @@ const BEGIN: [&str; 13] = [
     "ELSE ",
     "THEN ",
 ];
+
+/// What a line may begin with where it would be too long otherwise.
+const MAY_BEGIN: [&str; 4] = ["ON ", "SQL SECURITY ", "DROP INDEX ", "' DROP INDEX "];
 
 /// The head of each routine of PostgreSQL on as few lines as it takes: what it is given and answers, and below that how it is
 /// called.

@@ -44,8 +44,7 @@ ALTER TABLE IF EXISTS {{ index.table }}
 --! look for index {{ index.name }}
 {%- filter fit %}
 SET @windrow_statement = (
-    SELECT IF(COUNT(*) = 0, 'DO 0', {{ index.undo | replace(from=" DROP INDEX ", to="
-        DROP INDEX ") }})
+    SELECT IF(COUNT(*) = 0, 'DO 0', {{ index.undo | replace(from=" DROP INDEX ", to="' ' DROP INDEX ") }})
     FROM information_schema.statistics AS s
     WHERE s.table_schema = {{ schema_literal }}
       AND s.table_name = {{ index.table_literal }}

@@ -178,7 +178,8 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.of_roots %}
 {%- if member.archive %}
-    {{ <w.archived archive={member.archive} rows="v_rows" delete={<w.delete_where table={member.table} where={member.of_roots} />} /> | indent }}
+    {{ <w.archived archive={member.archive} rows="v_rows"
+        delete={<w.delete_where table={member.table} where={member.of_roots} />} /> | indent }}
     o_rows[{{ member.position }}] := v_rows;
 {%- else %}
     DELETE FROM {{ member.table }} AS t WHERE {{ member.of_roots }};
@@ -187,7 +188,8 @@ BEGIN
 {%- if member.adopt %}
     IF a.o_lost[{{ member.position }}] THEN
 {%- if member.archive %}
-        {{ <w.archived archive={member.archive} rows="v_rows" delete={<w.delete_where table={member.table} where={member.adopt.found} />} /> | indent(width=8) }}
+        {{ <w.archived archive={member.archive} rows="v_rows"
+            delete={<w.delete_where table={member.table} where={member.adopt.found} />} /> | indent(width=8) }}
         o_rows[{{ member.position }}] := o_rows[{{ member.position }}] + v_rows;
 {%- else %}
         DELETE FROM {{ member.table }} AS t WHERE {{ member.adopt.found }};

@@ -326,7 +326,8 @@ BEGIN
     o_rows[{{ member.position }}] := v_rows;
 {%- else %}
 {%- if member.archive %}
-    {{ <w.archived archive={member.archive} rows="v_rows" delete={<w.delete_window rule member predicates={member.predicates} />} /> | indent }}
+    {{ <w.archived archive={member.archive} rows="v_rows"
+        delete={<w.delete_window rule member predicates={member.predicates} />} /> | indent }}
     o_rows[{{ member.position }}] := v_rows;
 {%- else %}
 {%- if member.spared %}

@@ -439,7 +439,7 @@ fn functions_and_files_are_short() {
 const LONG_LINES: [(&str, usize); 5] = [
     ("src", 93),
     ("templates/kernel", 70),
-    ("templates/postgres", 70),
+    ("templates/postgres", 68),
     ("templates/mysql", 84),
     ("generated", 222),
 ];

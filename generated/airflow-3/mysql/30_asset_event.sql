@@ -41,8 +41,8 @@ END$$
 
 -- asset_event_members: the rows of one depth of work_seen.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_members$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_members(IN p_depth integer, IN p_lock boolean,
+    IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d75bd0e47841]'
 BEGIN
     IF p_lock THEN
@@ -70,8 +70,8 @@ END$$
 
 -- asset_event_against: the members that stay for a reason outside of their family.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_against$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_against(IN p_newest boolean, IN p_lock boolean)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_against(IN p_newest boolean,
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps. [body a8dc6fde4391]'
 BEGIN
     -- A row of dagrun_asset_event keeps the row of asset_event that event_id names.
@@ -95,8 +95,8 @@ END$$
 
 -- asset_event_delete: deletes the families of work_member, children before parents, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: asset_alias_asset_event, asset_event. [body e2b522dcd21c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -132,8 +132,8 @@ END$$
 
 -- asset_event_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_due$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint, OUT o_families bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 816e1ae17357]'
 BEGIN
     DECLARE v_newest  datetime(6);

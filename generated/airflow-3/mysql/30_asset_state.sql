@@ -20,16 +20,16 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1, k2)) ENGINE = InnoDB AS
-        SELECT t.`asset_id` AS k1, t.`key` AS k2 FROM `airflow`.`asset_state_store` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1, k2)) ENGINE = InnoDB AS SELECT t.`asset_id` AS k1, t.`key` AS k2
+        FROM `airflow`.`asset_state_store` AS t LIMIT 0;
 END$$
 
 -- asset_state_search: the next rows of asset_state_store behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_search$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_search(IN p_pass integer, IN p_rows bigint,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 444b89f6ac2d]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -54,15 +54,15 @@ END$$
 -- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_verdict$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_verdict(IN p_look integer, IN p_pass integer,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 52f7d5c598ce]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
         INSERT INTO work_locked (position) SELECT r.position FROM work_row AS r
-            STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2 ORDER BY r.position
-            FOR UPDATE SKIP LOCKED;
+            STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
+            ORDER BY r.position FOR UPDATE SKIP LOCKED;
     END IF;
     INSERT IGNORE INTO work_held (k1, k2) SELECT JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[0]')), JSON_UNQUOTE(JSON_EXTRACT(h.`key`, '$[1]'))
         FROM hold AS h WHERE h.rule = 'asset_state' AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
@@ -73,8 +73,8 @@ BEGIN
             WHEN p_as_of IS NOT NULL AND t.`updated_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`updated_at`
-    FROM work_row AS r STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2
-        LEFT JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`asset_state_store` AS t ON t.`asset_id` = r.k1 AND t.`key` = r.k2 LEFT
+        JOIN work_held AS h ON h.k1 = r.k1 AND h.k2 = r.k2
     WHERE (t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset` AS p1
         JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri` WHERE p1.`id` = t.`asset_id`))
         AND (p_as_of IS NULL OR t.`updated_at` < v_cutoff OR t.`updated_at` IS NULL);
@@ -82,8 +82,8 @@ END$$
 
 -- asset_state_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body ca7bb2379446]'
 BEGIN
     DECLARE v_rows bigint;

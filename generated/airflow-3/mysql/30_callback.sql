@@ -27,8 +27,8 @@ END$$
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_search$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_search(IN p_pass integer, IN p_rows bigint,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body a2f177b652e1]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -53,8 +53,8 @@ END$$
 -- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_verdict$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_verdict(IN p_look integer, IN p_pass integer,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body d81c887ffd77]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
@@ -72,8 +72,9 @@ BEGIN
         END,
         t.`created_at`
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`callback` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE t.`state` IN ('scheduled', 'success', 'failed') AND (t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1
-        WHERE p1.`callback_id` = t.`id`)) AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
+    WHERE t.`state` IN ('scheduled', 'success', 'failed')
+        AND (t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))
+        AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
 END$$
 
 -- callback_rows: how many rows of each table belong to the ids in work_taken, in the order of deletion.
@@ -99,9 +100,9 @@ END$$
 
 -- callback_delete: deletes the rows in work_gone, and before them what belongs to them.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body 0d7ba2d7edc4]'
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body bfa3d151d95e]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -110,8 +111,8 @@ BEGIN
     -- first, by a SELECT of its own, as IF (SELECT ...) locks what it reads.
     -- deadline: rows belong to callback.
     SET v_rows = 0;
-    SELECT EXISTS (SELECT 1 FROM windrow_airflow_3.work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id
-        ) INTO v_any;
+    SELECT EXISTS (SELECT 1 FROM windrow_airflow_3.work_member AS w
+        STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id) INTO v_any;
     IF v_any THEN
         DELETE t FROM windrow_airflow_3.work_member AS w STRAIGHT_JOIN `airflow`.`deadline` AS t ON t.`callback_id` = w.id;
         SET v_rows = v_rows + ROW_COUNT();
@@ -133,9 +134,9 @@ COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Re
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        SELECT t.`created_at` AS due, ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1
-            WHERE p1.`callback_id` = t.`id`))
-                AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
+        SELECT t.`created_at` AS due,
+            ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))
+            AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
         FROM (
             SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed')
                 ORDER BY t.`id` LIMIT p_limit

@@ -23,10 +23,10 @@ COMMENT 'Drops the work tables for the keys of tables between the members and ot
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_task_instance, work_k_task_instance_history;
     IF p_make THEN
-        CREATE TEMPORARY TABLE work_k_task_instance (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`id` AS id FROM `airflow`.`task_instance` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_task_instance_history (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`task_instance_id` AS id FROM `airflow`.`task_instance_history` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_task_instance (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`id` AS id
+            FROM `airflow`.`task_instance` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_task_instance_history (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`task_instance_id` AS id
+            FROM `airflow`.`task_instance_history` AS t LIMIT 0;
     END IF;
 END$$
 
@@ -136,8 +136,8 @@ END$$
 
 -- dag_runs_members: the rows of one depth of work_seen.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(IN p_depth integer, IN p_lock boolean,
+    IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d93577978ecc]'
 BEGIN
     IF p_lock THEN
@@ -167,8 +167,8 @@ END$$
 
 -- dag_runs_against: the members that stay for a reason outside of their family.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean, IN p_lock boolean)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean,
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body 44ccd6ba2c7b]'
 BEGIN
     -- While the newest are locked, nobody can delete them and leave the group without.
@@ -372,8 +372,8 @@ END$$
 
 -- dag_runs_delete: deletes the families of work_member, children before parents, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -548,8 +548,8 @@ END$$
 
 -- dag_runs_unlisted: final roots that would be old enough, of scopes that nobody lists.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_unlisted$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_before datetime(6), OUT o_count bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_unlisted(IN p_before datetime(6),
+    OUT o_count bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body e7624e02cf6a]'
 BEGIN
     SELECT COUNT(*)
@@ -623,8 +623,8 @@ END$$
 
 -- dag_runs_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_due$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint, OUT o_families bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body c69404921f01]'
 BEGIN
     SELECT COUNT(*)

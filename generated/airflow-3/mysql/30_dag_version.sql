@@ -53,8 +53,8 @@ END$$
 
 -- dag_version_members: the rows of one depth of work_seen.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_members$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_members(IN p_depth integer, IN p_lock boolean,
+    IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body c37d49659645]'
 BEGIN
     IF p_lock THEN
@@ -82,8 +82,8 @@ END$$
 
 -- dag_version_against: the members that stay for a reason outside of their family.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_against$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_against(IN p_newest boolean, IN p_lock boolean)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_against(IN p_newest boolean,
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps, and those that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body a894b5e9b937]'
 BEGIN
     -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
@@ -150,8 +150,8 @@ END$$
 
 -- dag_version_delete: deletes the families of work_member, children before parents, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: dag_code, deadline_alert, serialized_dag, dag_version. [body 9655fa4fad23]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -203,8 +203,8 @@ END$$
 
 -- dag_version_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_due$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_due(IN p_limit bigint, OUT o_families bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body d92a7a06e198]'
 BEGIN
     DECLARE v_newest  datetime(6);

@@ -20,16 +20,16 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
-        SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS SELECT t.`id` AS k1
+        FROM `airflow`.`partitioned_asset_key_log` AS t LIMIT 0;
 END$$
 
 -- partition_log_search: the next rows of partitioned_asset_key_log behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, orphan: every row, by its key.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_search$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_search(IN p_pass integer, IN p_rows bigint,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body e786f822b39e]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -53,8 +53,8 @@ END$$
 -- those that name something which is gone.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_verdict$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_verdict(IN p_look integer, IN p_pass integer,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 5c5b9fb1b285]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
@@ -72,21 +72,22 @@ BEGIN
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS a1
-                JOIN `airflow`.`dag_run` AS a2 ON a1.`created_dag_run_id` = a2.`id`
-                JOIN hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a2.`id` AS CHAR) WHERE t.`asset_partition_dag_run_id` = a1.`id`
+                JOIN `airflow`.`dag_run` AS a2 ON a1.`created_dag_run_id` = a2.`id` JOIN hold AS h ON h.rule = 'dag_runs'
+                AND h.`key` = CAST(a2.`id` AS CHAR) WHERE t.`asset_partition_dag_run_id` = a1.`id`
                 AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t.`created_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`created_at`
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`partitioned_asset_key_log` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
-    WHERE (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1
-        WHERE p1.`id` = t.`asset_partition_dag_run_id`)) AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
+    WHERE (t.`asset_partition_dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
+        AND (p_as_of IS NULL OR t.`created_at` < v_cutoff OR t.`created_at` IS NULL);
 END$$
 
 -- partition_log_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body d0086e099484]'
 BEGIN
     DECLARE v_rows bigint;
@@ -101,12 +102,12 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 593dafd9eada]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 9fed88057960]'
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
-        SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
+        SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
             AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
         FROM (
             SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT p_limit

@@ -21,16 +21,16 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
-        SELECT t.`jti` AS k1 FROM `airflow`.`revoked_token` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS SELECT t.`jti` AS k1
+        FROM `airflow`.`revoked_token` AS t LIMIT 0;
 END$$
 
 -- revoked_token_search: the next rows of revoked_token behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, expired: rows whose exp has passed.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_search$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_search(IN p_pass integer, IN p_rows bigint,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 2cb816d7e336]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -56,8 +56,8 @@ END$$
 -- those whose exp has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_verdict$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_verdict(IN p_look integer, IN p_pass integer,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body addf4601fa66]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
@@ -79,8 +79,8 @@ END$$
 
 -- revoked_token_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body 3e8b18919ab3]'
 BEGIN
     DECLARE v_rows bigint;

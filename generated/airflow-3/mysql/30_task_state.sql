@@ -21,16 +21,16 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB AS
     SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
-        SELECT t.`id` AS k1 FROM `airflow`.`task_state_store` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS SELECT t.`id` AS k1
+        FROM `airflow`.`task_state_store` AS t LIMIT 0;
 END$$
 
 -- task_state_search: the next rows of task_state_store behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, expired: rows whose expires_at has passed.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_search$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_search(IN p_pass integer, IN p_rows bigint,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 4362d7b3444b]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -40,8 +40,8 @@ BEGIN
     IF p_pass = 1 AND v_under_way THEN
         INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id` FROM work_cursor AS c
             STRAIGHT_JOIN `airflow`.`task_state_store` AS t WHERE c.position = 1
-            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now
-            ORDER BY t.`expires_at`, t.`id` LIMIT p_rows;
+            AND (t.`expires_at` > c.c1 OR (t.`expires_at` = c.c1 AND t.`id` > c.k1)) AND t.`expires_at` < v_now ORDER BY t.`expires_at`,
+            t.`id` LIMIT p_rows;
     ELSEIF p_pass = 1 THEN
         INSERT INTO work_row (pass, row_key, c1, k1) SELECT p_pass, CAST(t.`id` AS CHAR), t.`expires_at`, t.`id`
             FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < v_now ORDER BY t.`expires_at`, t.`id` LIMIT p_rows;
@@ -57,8 +57,8 @@ END$$
 -- those whose expires_at has passed.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(IN p_look integer, IN p_pass integer,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body dff7f6499528]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
@@ -75,9 +75,9 @@ BEGIN
     SELECT p_look, r.position,
         CASE
             WHEN h.k1 IS NOT NULL THEN 'HELD'
-            WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS a1
-                JOIN hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a1.`id` AS CHAR) WHERE t.`dag_run_id` = a1.`id`
-                AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
+            WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS a1 JOIN hold AS h ON h.rule = 'dag_runs'
+                AND h.`key` = CAST(a1.`id` AS CHAR) WHERE t.`dag_run_id` = a1.`id` AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)))
+                THEN 'HELD'
         END,
         t.`expires_at`
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1
@@ -86,8 +86,8 @@ END$$
 
 -- task_state_delete: deletes the rows in work_gone.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body bc457b41fc07]'
 BEGIN
     DECLARE v_rows bigint;
@@ -102,13 +102,12 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 3db28375f727]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body f32ab6caa336]'
 BEGIN
     SELECT COUNT(*), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
         (SELECT t.`expires_at` AS due FROM `airflow`.`task_state_store` AS t WHERE t.`expires_at` < NOW(6)
-            ORDER BY t.`expires_at` LIMIT p_limit
-            )
+            ORDER BY t.`expires_at` LIMIT p_limit)
     ) AS n;
 END$$
 DELIMITER ;

@@ -21,16 +21,16 @@ BEGIN
     ) ENGINE = InnoDB AS
     SELECT t.`task_instance_id` AS k1, t.`dag_id` AS c1, t.`task_id` AS c2, t.`run_id` AS c3, t.`map_index` AS c4, t.`try_number` AS c5
         FROM `airflow`.`task_instance_history` AS t LIMIT 0;
-    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS
-        SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t LIMIT 0;
+    CREATE TEMPORARY TABLE work_named (PRIMARY KEY (k1)) ENGINE = InnoDB AS SELECT t.`task_instance_id` AS k1
+        FROM `airflow`.`task_instance_history` AS t LIMIT 0;
 END$$
 
 -- tries_search: the next rows of task_instance_history behind the cursor, at most p_rows of them, in the order of an index.
 -- Pass 0: the row that work_target names, locked.
 -- Pass 1, surplus: group by group, the newest row last.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_search$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_search(
-    IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_search(IN p_pass integer, IN p_rows bigint,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body eb3e548d7bb2]'
 BEGIN
     DECLARE v_under_way boolean;
@@ -62,8 +62,8 @@ END$$
 -- all but the newest 3 of each group; the higher key decides between equals.
 -- p_as_of is NULL for a purge of named rows, whose time does not matter. The second look is under the locks of the rows.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_verdict(
-    IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_verdict(IN p_look integer, IN p_pass integer,
+    IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 20809c586643]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
@@ -86,8 +86,8 @@ BEGIN
                 AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
         END,
         NULL
-    FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1
-        LEFT JOIN work_held AS h ON h.k1 = r.k1
+    FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1 LEFT
+        JOIN work_held AS h ON h.k1 = r.k1
     WHERE t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
         AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
         ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2);
@@ -118,8 +118,8 @@ END$$
 
 -- tries_delete: deletes the rows in work_gone, and before them what belongs to them.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete$$
-CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body e3dc51ec4c98]'
 BEGIN
     DECLARE v_rows bigint;
@@ -148,15 +148,15 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_due$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_due(IN p_limit bigint, OUT o_families bigint,
     OUT o_complete boolean) SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body 80351278a003]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body e006e117adcf]'
 BEGIN
     SELECT CAST(COALESCE(SUM(n.goes), 0) AS signed), COUNT(*) < p_limit INTO o_families, o_complete
     FROM (
         SELECT NULL AS due,
             (t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
             AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
-            ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2)
-            ) IS TRUE AS goes
+            ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC,
+            n.`try_number` DESC LIMIT 1 OFFSET 2)) IS TRUE AS goes
         FROM (
             SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL
                 AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL

@@ -106,10 +106,10 @@ BEGIN
     SELECT COUNT(*) INTO v_count FROM `airflow`.`partitioned_asset_key_log` AS c WHERE c.`asset_event_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_event` AS p WHERE p.`id` = c.`asset_event_id`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('partitioned_asset_key_log.asset_event_id', v_count);
-    SELECT COUNT(*) INTO v_count FROM `airflow`.`rendered_task_instance_fields` AS c
-        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
-        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`rendered_task_instance_fields` AS c WHERE c.`dag_id` IS NOT NULL
+        AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL AND NOT EXISTS (SELECT 1
+        FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id`
+        AND p.`map_index` = c.`map_index`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('rendered_task_instance_fields.dag_id, task_id, run_id, map_index', v_count);
     SELECT COUNT(*) INTO v_count FROM `airflow`.`serialized_dag` AS c WHERE c.`dag_version_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
@@ -120,18 +120,16 @@ BEGIN
     SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance` AS c WHERE c.`dag_version_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_version` AS p WHERE p.`id` = c.`dag_version_id`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('task_instance.dag_version_id', v_count);
-    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance_history` AS c
-        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
-        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance_history` AS c WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL
+        AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p
+        WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('task_instance_history.dag_id, task_id, run_id, map_index', v_count);
     SELECT COUNT(*) INTO v_count FROM `airflow`.`task_instance_note` AS c WHERE c.`ti_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('task_instance_note.ti_id', v_count);
-    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_map` AS c
-        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
-        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`task_map` AS c WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL
+        AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p
+        WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('task_map.dag_id, task_id, run_id, map_index', v_count);
     SELECT COUNT(*) INTO v_count FROM `airflow`.`task_reschedule` AS c WHERE c.`ti_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`id` = c.`ti_id`);
@@ -139,10 +137,9 @@ BEGIN
     SELECT COUNT(*) INTO v_count FROM `airflow`.`task_state_store` AS c WHERE c.`dag_run_id` IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS p WHERE p.`id` = c.`dag_run_id`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('task_state_store.dag_run_id', v_count);
-    SELECT COUNT(*) INTO v_count FROM `airflow`.`xcom` AS c
-        WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id`
-        AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
+    SELECT COUNT(*) INTO v_count FROM `airflow`.`xcom` AS c WHERE c.`dag_id` IS NOT NULL AND c.`task_id` IS NOT NULL
+        AND c.`run_id` IS NOT NULL AND c.`map_index` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS p
+        WHERE p.`dag_id` = c.`dag_id` AND p.`task_id` = c.`task_id` AND p.`run_id` = c.`run_id` AND p.`map_index` = c.`map_index`);
     INSERT INTO work_orphan (edge, orphans) VALUES ('xcom.dag_id, task_id, run_id, map_index', v_count);
 END$$
 

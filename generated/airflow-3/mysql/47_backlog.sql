@@ -214,8 +214,8 @@ SELECT 'tries' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
 FROM (
     SELECT NULL AS due, (t.`try_number` < (SELECT n.`try_number` FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id`
         AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id` AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
-        ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2)
-        ) IS TRUE AS goes
+        ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC,
+        n.`try_number` DESC LIMIT 1 OFFSET 2)) IS TRUE AS goes
     FROM (
         SELECT t.`task_instance_id` AS k1 FROM `airflow`.`task_instance_history` AS t WHERE t.`dag_id` IS NOT NULL
             AND t.`task_id` IS NOT NULL AND t.`run_id` IS NOT NULL AND t.`map_index` IS NOT NULL AND t.`try_number` IS NOT NULL
@@ -287,8 +287,9 @@ UNION ALL
 SELECT 'callback' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT t.`created_at` AS due, ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1
-        WHERE p1.`callback_id` = t.`id`)) AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
+    SELECT t.`created_at` AS due,
+        ((t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`))
+        AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
     FROM (
         SELECT t.`id` AS k1 FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed') ORDER BY t.`id` LIMIT 10000
     ) AS r
@@ -298,8 +299,8 @@ UNION ALL
 SELECT 'partition_log' AS rule, CAST(COALESCE(SUM(n.goes), 0) AS SIGNED) AS families,
     COALESCE(TIMESTAMPDIFF(MICROSECOND, MIN(IF(n.goes, n.due, NULL)), NOW(6)), 0) / 1e6 AS age_seconds, COUNT(*) < 10000 AS complete
 FROM (
-    SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
+    SELECT t.`created_at` AS due, ((t.`asset_partition_dag_run_id` IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`))
         AND t.`created_at` < NOW(6) - INTERVAL (GREATEST(604800, 86400) + 3600) SECOND) IS TRUE AS goes
     FROM (
         SELECT t.`id` AS k1 FROM `airflow`.`partitioned_asset_key_log` AS t ORDER BY t.`id` LIMIT 10000

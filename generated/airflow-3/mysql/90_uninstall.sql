@@ -11,118 +11,130 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_airflow_3;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`partitioned_asset_key_log`
-    DROP INDEX `windrow_partitioned_asset_key_log_asset_event_id`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`partitioned_asset_key_log`'
+    ' DROP INDEX `windrow_partitioned_asset_key_log_asset_event_id`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'partitioned_asset_key_log'
     AND s.index_name = 'windrow_partitioned_asset_key_log_asset_event_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`job`
-    DROP INDEX `windrow_job_latest_heartbeat`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'job' AND s.index_name = 'windrow_job_latest_heartbeat');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`job`' ' DROP INDEX `windrow_job_latest_heartbeat`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'job'
+    AND s.index_name = 'windrow_job_latest_heartbeat');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`import_error`
-    DROP INDEX `windrow_import_error_timestamp`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'import_error' AND s.index_name = 'windrow_import_error_timestamp');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`import_error`' ' DROP INDEX `windrow_import_error_timestamp`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'import_error'
+    AND s.index_name = 'windrow_import_error_timestamp');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline_alert`
-    DROP INDEX `windrow_deadline_alert_serialized_dag_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'deadline_alert' AND s.index_name = 'windrow_deadline_alert_serialized_dag_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`deadline_alert`' ' DROP INDEX `windrow_deadline_alert_serialized_dag_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'deadline_alert'
+    AND s.index_name = 'windrow_deadline_alert_serialized_dag_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline`
-    DROP INDEX `windrow_deadline_deadline_alert_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'deadline' AND s.index_name = 'windrow_deadline_deadline_alert_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`deadline`' ' DROP INDEX `windrow_deadline_deadline_alert_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'deadline'
+    AND s.index_name = 'windrow_deadline_deadline_alert_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`deadline`
-    DROP INDEX `windrow_deadline_dagrun_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'deadline' AND s.index_name = 'windrow_deadline_dagrun_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`deadline`' ' DROP INDEX `windrow_deadline_dagrun_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'deadline'
+    AND s.index_name = 'windrow_deadline_dagrun_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_version`
-    DROP INDEX `windrow_dag_version_dag_id_version_number_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_version' AND s.index_name = 'windrow_dag_version_dag_id_version_number_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`dag_version`' ' DROP INDEX `windrow_dag_version_dag_id_version_number_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_version'
+    AND s.index_name = 'windrow_dag_version_dag_id_version_number_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_version`
-    DROP INDEX `windrow_dag_version_created_at_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_version' AND s.index_name = 'windrow_dag_version_created_at_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`dag_version`' ' DROP INDEX `windrow_dag_version_created_at_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_version'
+    AND s.index_name = 'windrow_dag_version_created_at_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run`
-    DROP INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run`'
+    ' DROP INDEX `windrow_dag_run_dag_id_run_type_partition_date_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_run'
     AND s.index_name = 'windrow_dag_run_dag_id_run_type_partition_date_run_after_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run`
-    DROP INDEX `windrow_dag_run_dag_id_run_type_logical_date_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_run' AND s.index_name = 'windrow_dag_run_dag_id_run_type_logical_date_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`dag_run`' ' DROP INDEX `windrow_dag_run_dag_id_run_type_logical_date_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_run'
+    AND s.index_name = 'windrow_dag_run_dag_id_run_type_logical_date_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run`
-    DROP INDEX `windrow_dag_run_dag_id_run_type_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_run' AND s.index_name = 'windrow_dag_run_dag_id_run_type_run_after_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`dag_run`' ' DROP INDEX `windrow_dag_run_dag_id_run_type_run_after_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_run'
+    AND s.index_name = 'windrow_dag_run_dag_id_run_type_run_after_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`dag_run`
-    DROP INDEX `windrow_dag_run_dag_id_end_date_updated_at_id`, ALGORITHM = INPLACE, LOCK = SHARED') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_run' AND s.index_name = 'windrow_dag_run_dag_id_end_date_updated_at_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`dag_run`' ' DROP INDEX `windrow_dag_run_dag_id_end_date_updated_at_id`, ALGORITHM = INPLACE, LOCK = SHARED')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'dag_run'
+    AND s.index_name = 'windrow_dag_run_dag_id_end_date_updated_at_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`connection_test_request`
-    DROP INDEX `windrow_connection_test_request_updated_at`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`connection_test_request`'
+    ' DROP INDEX `windrow_connection_test_request_updated_at`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
     WHERE s.table_schema = 'airflow' AND s.table_name = 'connection_test_request'
     AND s.index_name = 'windrow_connection_test_request_updated_at');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`backfill_dag_run`
-    DROP INDEX `windrow_backfill_dag_run_dag_run_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'backfill_dag_run' AND s.index_name = 'windrow_backfill_dag_run_dag_run_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`backfill_dag_run`' ' DROP INDEX `windrow_backfill_dag_run_dag_run_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'backfill_dag_run'
+    AND s.index_name = 'windrow_backfill_dag_run_dag_run_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`asset_partition_dag_run`
-    DROP INDEX `windrow_asset_partition_dag_run_created_dag_run_id`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`asset_partition_dag_run`'
+    ' DROP INDEX `windrow_asset_partition_dag_run_created_dag_run_id`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'asset_partition_dag_run'
     AND s.index_name = 'windrow_asset_partition_dag_run_created_dag_run_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `airflow`.`asset_event`
-    DROP INDEX `windrow_asset_event_timestamp_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'airflow' AND s.table_name = 'asset_event' AND s.index_name = 'windrow_asset_event_timestamp_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `airflow`.`asset_event`' ' DROP INDEX `windrow_asset_event_timestamp_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'airflow' AND s.table_name = 'asset_event'
+    AND s.index_name = 'windrow_asset_event_timestamp_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;

@@ -26,16 +26,16 @@ SELECT DATE_FORMAT(coalesce(i.`end_date`, i.`updated_at`), '%Y-%m') AS ended, CO
 -- tries: rows of task_instance_history that enough rows of their group are newer than, whether or not they may go.
 SELECT COUNT(*) AS n FROM `airflow`.`task_instance_history` AS t WHERE t.`try_number` < (SELECT n.`try_number`
     FROM `airflow`.`task_instance_history` AS n WHERE n.`dag_id` = t.`dag_id` AND n.`task_id` = t.`task_id` AND n.`run_id` = t.`run_id`
-    AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL
-    ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC, n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2);
+    AND n.`map_index` = t.`map_index` AND n.`try_number` IS NOT NULL ORDER BY n.`dag_id` DESC, n.`task_id` DESC, n.`run_id` DESC,
+    n.`map_index` DESC, n.`try_number` DESC LIMIT 1 OFFSET 2);
 
 -- task_state: rows of task_state_store by their expires_at, whether or not they may go.
-SELECT DATE_FORMAT(i.`expires_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`task_state_store` AS i WHERE true
-    GROUP BY 1 ORDER BY 1;
+SELECT DATE_FORMAT(i.`expires_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`task_state_store` AS i WHERE true GROUP BY 1
+    ORDER BY 1;
 
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may go.
-SELECT COUNT(*) AS n FROM `airflow`.`asset_state_store` AS t WHERE (t.`asset_id` IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM `airflow`.`asset` AS p1 JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
+SELECT COUNT(*) AS n FROM `airflow`.`asset_state_store` AS t WHERE (t.`asset_id` IS NOT NULL AND NOT EXISTS (SELECT 1
+    FROM `airflow`.`asset` AS p1 JOIN `airflow`.`asset_active` AS p2 ON p2.`name` = p1.`name` AND p2.`uri` = p1.`uri`
     WHERE p1.`id` = t.`asset_id`));
 
 -- revoked_token: rows of revoked_token by their exp, whether or not they may go.
@@ -56,16 +56,16 @@ SELECT DATE_FORMAT(i.`updated_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `ai
     WHERE i.`state` IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
 
 -- callback: rows of callback that name something which is gone, whether or not they may go.
-SELECT COUNT(*) AS n FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed') AND (t.`id` IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`));
+SELECT COUNT(*) AS n FROM `airflow`.`callback` AS t WHERE t.`state` IN ('scheduled', 'success', 'failed')
+    AND (t.`id` IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `airflow`.`deadline` AS p1 WHERE p1.`callback_id` = t.`id`));
 
 -- partition_log: rows of partitioned_asset_key_log that name something which is gone, whether or not they may go.
-SELECT COUNT(*) AS n FROM `airflow`.`partitioned_asset_key_log` AS t WHERE (t.`asset_partition_dag_run_id` IS NOT NULL AND NOT EXISTS (
-    SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`));
+SELECT COUNT(*) AS n FROM `airflow`.`partitioned_asset_key_log` AS t WHERE (t.`asset_partition_dag_run_id` IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS p1 WHERE p1.`id` = t.`asset_partition_dag_run_id`));
 
 -- asset_event: final roots by age, whether or not their family may go.
-SELECT DATE_FORMAT(i.`timestamp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`asset_event` AS i WHERE i.`asset_id` IS NOT NULL
-    GROUP BY 1 ORDER BY 1;
+SELECT DATE_FORMAT(i.`timestamp`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`asset_event` AS i
+    WHERE i.`asset_id` IS NOT NULL GROUP BY 1 ORDER BY 1;
 
 -- dag_version: final roots by age, whether or not their family may go.
 SELECT DATE_FORMAT(i.`created_at`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `airflow`.`dag_version` AS i

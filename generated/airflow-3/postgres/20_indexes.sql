@@ -18,28 +18,26 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_backfill_dag_run_dag_run_id" ON
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_connection_test_request_updated_at" ON "public"."connection_test_request" ("updated_at")
     WHERE "state" IN ('success', 'failed');
 -- Rule dag_runs reads the roots that are final, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_end_date_updated_at_id"
-    ON "public"."dag_run" ("dag_id", (coalesce("end_date", "updated_at")), "id") WHERE "state" IN ('success', 'failed');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_end_date_updated_at_id" ON "public"."dag_run" ("dag_id",
+    (coalesce("end_date", "updated_at")), "id") WHERE "state" IN ('success', 'failed');
 -- Rule dag_runs keeps the newest roots of each dag_id.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_after_id" ON "public"."dag_run" ("dag_id", "run_after", "id")
     WHERE "run_type" = 'asset_triggered';
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_logical_date_id"
-    ON "public"."dag_run" ("dag_id", "run_type", "logical_date", "id") WHERE "run_type" IN ('scheduled', 'backfill');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_logical_date_id" ON "public"."dag_run" ("dag_id", "run_type",
+    "logical_date", "id") WHERE "run_type" IN ('scheduled', 'backfill');
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_partition_date_run_after_id"
-    ON "public"."dag_run" ("dag_id", "run_type", "partition_date", "run_after", "id")
-    WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_partition_date_run_after_id" ON "public"."dag_run" ("dag_id",
+    "run_type", "partition_date", "run_after", "id") WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL;
 -- Rule dag_runs keeps the newest roots of each dag_id, run_type.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_run_after_id"
-    ON "public"."dag_run" ("dag_id", "run_type", "run_after", "id")
-    WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL AND "partition_date" IS NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_run_dag_id_run_type_run_after_id" ON "public"."dag_run" ("dag_id", "run_type",
+    "run_after", "id") WHERE "run_type" IN ('scheduled', 'backfill') AND "partition_key" IS NOT NULL AND "partition_date" IS NULL;
 -- Rule dag_version reads the roots that are final, oldest first.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_created_at_id" ON "public"."dag_version" ("created_at", "id")
     WHERE "version_number" IS NOT NULL;
 -- Rule dag_version keeps the newest roots of each dag_id.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_dag_id_version_number_id"
-    ON "public"."dag_version" ("dag_id", "version_number", "id");
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_dag_version_dag_id_version_number_id" ON "public"."dag_version" ("dag_id",
+    "version_number", "id");
 -- deadline is searched by the rows of dag_run that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_deadline_dagrun_id" ON "public"."deadline" ("dagrun_id");
 -- deadline is searched by the rows of deadline_alert that are due.

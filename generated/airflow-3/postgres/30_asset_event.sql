@@ -4,8 +4,8 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
 -- asset_event_scope: whom the rule may clean, and up to which end time (exclusive).
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamptz)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -37,21 +37,21 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN
     RETURN ARRAY(
         -- A row of dagrun_asset_event keeps the row of asset_event that event_id names.
-        SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."dagrun_asset_event" AS t1 WHERE t1."event_id" = m.id
-            )
+        SELECT m.id FROM unnest(p_members) AS m(id)
+            WHERE EXISTS (SELECT FROM "public"."dagrun_asset_event" AS t1 WHERE t1."event_id" = m.id)
         UNION
         -- A row of partitioned_asset_key_log keeps the row of asset_event that asset_event_id names.
-        SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."partitioned_asset_key_log" AS t1
-            WHERE t1."asset_event_id" = m.id)
+        SELECT m.id FROM unnest(p_members) AS m(id)
+            WHERE EXISTS (SELECT FROM "public"."partitioned_asset_key_log" AS t1 WHERE t1."asset_event_id" = m.id)
     );
 END
 $windrow$;
 
 -- asset_event_members: rows of asset_event, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_members(p_ids integer[], p_lock boolean, p_scopes text[],
-    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper integer[], OUT o_lower integer[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_members(p_ids integer[], p_lock boolean, p_scopes text[], OUT o_ids integer[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper integer[],
+    OUT o_lower integer[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -82,8 +82,8 @@ END
 $windrow$;
 
 -- asset_event_delete: deletes the families of the given members, children before parents. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_delete(
-    p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
+    p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -110,7 +110,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 9800ed805e7f', 'delete fe1e0411d0b2', 'kept 4031f832392e', 'members 47077bfcb403', 'next d4b36e6a8244',
+    'count 9800ed805e7f', 'delete fe1e0411d0b2', 'kept 0914db317c1a', 'members 47077bfcb403', 'next d4b36e6a8244',
     'scope 214aa6d4612a', 'undated db7b62743a2c'
 ]);
 RESET ROLE;

@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- asset_state_search: the next rows of asset_state_store behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, orphan: every row, by its key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_search(
-    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz, OUT o_keys text[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
+    p_cutoff timestamptz, OUT o_keys text[], OUT o_after text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
@@ -27,8 +27,8 @@ END
 $windrow$;
 
 -- asset_state_verdict: which of these rows are due: those that name something which is gone.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_verdict(p_pass integer, p_keys text[], p_as_of timestamptz, p_cutoff timestamptz)
-    RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_state_verdict(p_pass integer, p_keys text[], p_as_of timestamptz,
+    p_cutoff timestamptz) RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -55,13 +55,12 @@ BEGIN
     WITH gone AS (
         DELETE FROM "public"."asset_state_store" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
         WHERE t."asset_id" = (k.key::jsonb ->> 0)::integer AND t."key" = (k.key::jsonb ->> 1)::text AND (t."asset_id" IS NOT NULL
-            AND NOT EXISTS (SELECT FROM "public"."asset" AS p1
-            JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id"))
-            RETURNING k.key, k.position
+            AND NOT EXISTS (SELECT FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name"
+            AND p2."uri" = p1."uri" WHERE p1."id" = t."asset_id")) RETURNING k.key, k.position
     )
     SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete de5fe0ff5333', 'search 870f284d230e', 'verdict b5ab1315ccfc']);
+SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 695226c7b518', 'search 870f284d230e', 'verdict b5ab1315ccfc']);
 RESET ROLE;

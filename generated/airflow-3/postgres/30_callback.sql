@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- callback_search: the next rows of callback behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, orphan: every row, by its key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_search(
-    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz, OUT o_keys uuid[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
+    p_cutoff timestamptz, OUT o_keys uuid[], OUT o_after text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
@@ -23,8 +23,8 @@ END
 $windrow$;
 
 -- callback_verdict: which of these rows are due: those that name something which is gone.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_verdict(p_pass integer, p_keys uuid[], p_as_of timestamptz, p_cutoff timestamptz)
-    RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.callback_verdict(p_pass integer, p_keys uuid[], p_as_of timestamptz,
+    p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -35,8 +35,9 @@ BEGIN
             WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
         END
     FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."callback" AS t ON t."id" = k.key
-    WHERE t."state" IN ('scheduled', 'success', 'failed') AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1
-        WHERE p1."callback_id" = t."id")) AND (p_as_of IS NULL OR t."created_at" < p_cutoff OR t."created_at" IS NULL)
+    WHERE t."state" IN ('scheduled', 'success', 'failed')
+        AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id"))
+        AND (p_as_of IS NULL OR t."created_at" < p_cutoff OR t."created_at" IS NULL)
     ORDER BY k.position;
 END
 $windrow$;
@@ -70,14 +71,15 @@ BEGIN
     END IF;
     WITH gone AS (
         DELETE FROM "public"."callback" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."id" = k.key AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id"))
-            RETURNING k.key, k.position
+        WHERE t."id" = k.key
+            AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id")) RETURNING k.key,
+            k.position
     )
     SELECT o_rows[:1] || count(*), coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('callback', ARRAY[
-    'count 7dfa89163f11', 'delete 8ed2f2ac5703', 'search 74f5a79feeaa', 'verdict 6fafdd0d1ce0'
+    'count 7dfa89163f11', 'delete 49fa777fbb6d', 'search 74f5a79feeaa', 'verdict e6ae3f43415c'
 ]);
 RESET ROLE;

@@ -5,16 +5,16 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- connection_test_request_rows: the rows of connection_test_request. No SECURITY DEFINER: PostgreSQL takes its text into the statements
 -- that name it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_rows() RETURNS TABLE (
-    o_key uuid, o_family uuid, o_time timestamptz, o_root boolean, o_alone boolean, o_over boolean)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_rows() RETURNS TABLE (o_key uuid, o_family uuid, o_time timestamptz,
+    o_root boolean, o_alone boolean, o_over boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT r."id"::uuid, (r."id")::uuid, r."updated_at"::timestamptz, true, true, true FROM "public"."connection_test_request" AS r
         WHERE r."state" IN ('success', 'failed');
 $windrow$;
 
 -- connection_test_request_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_at(p_from timestamptz, p_to timestamptz[], p_skip bigint[])
-    RETURNS timestamptz[]
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_at(p_from timestamptz, p_to timestamptz[],
+    p_skip bigint[]) RETURNS timestamptz[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -27,8 +27,8 @@ END
 $windrow$;
 
 -- connection_test_request_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_delete(
-    p_run bigint, p_from timestamptz, p_to timestamptz, p_keep uuid[], p_key text, OUT o_rows bigint)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.connection_test_request_delete(p_run bigint, p_from timestamptz, p_to timestamptz,
+    p_keep uuid[], p_key text, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN

@@ -4,8 +4,8 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
 -- dag_runs_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamptz)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -18,8 +18,8 @@ $windrow$;
 
 -- dag_runs_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
 -- which stay. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_roots() RETURNS TABLE (
-    o_key integer, o_scope text, o_ended timestamptz, o_newest boolean)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_roots() RETURNS TABLE (o_key integer, o_scope text, o_ended timestamptz,
+    o_newest boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT i."id"::integer, i."dag_id"::text, (coalesce(i."end_date", i."updated_at"))::timestamptz,
         (
@@ -40,9 +40,8 @@ LANGUAGE sql STABLE AS $windrow$
                 i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
                     OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
                 OR (i."partition_date", i."run_after", i."id") < (
-                    SELECT n."partition_date", n."run_after", n."id" FROM "public"."dag_run" AS n
-                        WHERE n."dag_id" = i."dag_id" AND n."run_type" = i."run_type" AND n."partition_date" IS NOT NULL
-                            AND n."run_after" IS NOT NULL
+                    SELECT n."partition_date", n."run_after", n."id" FROM "public"."dag_run" AS n WHERE n."dag_id" = i."dag_id"
+                        AND n."run_type" = i."run_type" AND n."partition_date" IS NOT NULL AND n."run_after" IS NOT NULL
                         AND n."run_type" IN ('scheduled', 'backfill') AND n."partition_key" IS NOT NULL
                     ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC LIMIT 1
                 )
@@ -63,8 +62,8 @@ LANGUAGE sql STABLE AS $windrow$
             AND (
                 i."dag_id" IS NULL OR i."run_after" IS NULL OR (i."run_type" = 'asset_triggered') IS NOT TRUE
                 OR (i."run_after", i."id") < (
-                    SELECT n."run_after", n."id" FROM "public"."dag_run" AS n WHERE n."dag_id" = i."dag_id"
-                        AND n."run_after" IS NOT NULL AND n."run_type" = 'asset_triggered'
+                    SELECT n."run_after", n."id" FROM "public"."dag_run" AS n WHERE n."dag_id" = i."dag_id" AND n."run_after" IS NOT NULL
+                        AND n."run_type" = 'asset_triggered'
                     ORDER BY n."run_after" DESC, n."id" DESC LIMIT 1
                 )
             )
@@ -74,8 +73,8 @@ LANGUAGE sql STABLE AS $windrow$
 $windrow$;
 
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_next(p_as_of timestamptz, p_retention bigint, p_scope text,
-    p_after_time timestamptz, p_after_key integer, p_limit bigint) RETURNS TABLE (root integer, ended timestamptz)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_next(p_as_of timestamptz, p_retention bigint, p_scope text, p_after_time timestamptz,
+    p_after_key integer, p_limit bigint) RETURNS TABLE (root integer, ended timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -93,9 +92,9 @@ $windrow$;
 
 -- dag_runs_members: rows of dag_run, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- the place of their dag_id in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(p_ids integer[], p_lock boolean, p_scopes text[],
-    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper integer[], OUT o_lower integer[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(p_ids integer[], p_lock boolean, p_scopes text[], OUT o_ids integer[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper integer[],
+    OUT o_lower integer[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -189,8 +188,8 @@ BEGIN
         ), last AS MATERIALIZED (
             SELECT g.per_1, l.by_1, l.key FROM (SELECT DISTINCT c.per_1 FROM counted AS c) AS g
             CROSS JOIN LATERAL (
-                SELECT n."run_after", n."id" FROM "public"."dag_run" AS n WHERE n."dag_id" = g.per_1
-                    AND n."run_after" IS NOT NULL AND n."run_type" = 'asset_triggered'
+                SELECT n."run_after", n."id" FROM "public"."dag_run" AS n WHERE n."dag_id" = g.per_1 AND n."run_after" IS NOT NULL
+                    AND n."run_type" = 'asset_triggered'
                 ORDER BY n."run_after" DESC, n."id" DESC LIMIT 1 FOR KEY SHARE SKIP LOCKED
             ) AS l (by_1, key)
         )
@@ -207,14 +206,13 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_count(p_members integer[],
     k_task_instance_history uuid[] DEFAULT NULL, k_asset_partition_dag_run integer[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
-    k_task_instance := coalesce(k_task_instance, ARRAY(
-        SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
-        WHERE p."id" = ANY (p_members)));
+    k_task_instance := coalesce(k_task_instance, ARRAY(SELECT t."id" FROM "public"."task_instance" AS t
+        JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members)));
     k_task_instance_history := coalesce(k_task_instance_history, ARRAY(SELECT t."task_instance_id"
         FROM "public"."task_instance_history" AS t JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id"
         AND t."task_id" = p."task_id" AND t."run_id" = p."run_id" AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)));
-    k_asset_partition_dag_run := coalesce(k_asset_partition_dag_run, ARRAY(
-        SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)));
+    k_asset_partition_dag_run := coalesce(k_asset_partition_dag_run,
+        ARRAY(SELECT t."id" FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members)));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."partitioned_asset_key_log" AS t
             WHERE t."asset_partition_dag_run_id" = ANY (k_asset_partition_dag_run)),
@@ -250,8 +248,8 @@ $windrow$;
 -- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
 -- rule keeps is looked for while the rows are there that it names.
 -- p_left: the tables that are left to foreign keys, by their places; nobody needs the keys then.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(
-    p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_delete(p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[],
+    p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -263,10 +261,8 @@ DECLARE
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     IF NOT p_left @> ARRAY[6, 7, 8, 9, 10, 11, 12, 13] THEN
-        k_task_instance := ARRAY(
-            SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id"
-                AND t."run_id" = p."run_id"
-            WHERE p."id" = ANY (p_members) ORDER BY 1);
+        k_task_instance := ARRAY(SELECT t."id" FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id"
+            AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members) ORDER BY 1);
     END IF;
     IF NOT p_left @> ARRAY[8, 9] THEN
         k_task_instance_history := ARRAY(SELECT t."task_instance_id" FROM "public"."task_instance_history" AS t
@@ -277,11 +273,10 @@ BEGIN
         WHERE t."created_dag_run_id" = ANY (p_members)
         ORDER BY 1);
     n_asset_partition_dag_run := CASE WHEN windrow_airflow_3.are_close(k_asset_partition_dag_run)
-        THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(
-        SELECT t."asset_partition_dag_run_id"::integer FROM "public"."partitioned_asset_key_log" AS t
-        WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
-        AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)] LIMIT cardinality(k_asset_partition_dag_run)
-        )) ELSE k_asset_partition_dag_run END;
+        THEN windrow_airflow_3.those_found(k_asset_partition_dag_run, ARRAY(SELECT t."asset_partition_dag_run_id"::integer
+        FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" BETWEEN k_asset_partition_dag_run[1]
+        AND k_asset_partition_dag_run[cardinality(k_asset_partition_dag_run)] LIMIT cardinality(k_asset_partition_dag_run)))
+        ELSE k_asset_partition_dag_run END;
     DELETE FROM "public"."partitioned_asset_key_log" AS t WHERE t."asset_partition_dag_run_id" = ANY (n_asset_partition_dag_run);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."asset_partition_dag_run" AS t WHERE t."created_dag_run_id" = ANY (p_members);
@@ -342,12 +337,11 @@ BEGIN
             JOIN "public"."task_instance" AS p ON t."dag_id" = p."dag_id" AND t."task_id" = p."task_id" AND t."run_id" = p."run_id"
             AND t."map_index" = p."map_index" WHERE p."id" = ANY (k_task_instance)));
     END IF;
-    DELETE FROM "public"."task_instance" AS t USING "public"."dag_run" AS p
-        WHERE p."id" = ANY (p_members) AND t."dag_id" = p."dag_id" AND t."run_id" = p."run_id";
+    DELETE FROM "public"."task_instance" AS t USING "public"."dag_run" AS p WHERE p."id" = ANY (p_members) AND t."dag_id" = p."dag_id"
+        AND t."run_id" = p."run_id";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := o_rows[14] + v_rows;
-    PERFORM windrow_airflow_3.none_left('task_instance', p_watched AND EXISTS (
-        SELECT FROM "public"."task_instance" AS t JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id"
-        WHERE p."id" = ANY (p_members)));
+    PERFORM windrow_airflow_3.none_left('task_instance', p_watched AND EXISTS (SELECT FROM "public"."task_instance" AS t
+        JOIN "public"."dag_run" AS p ON t."dag_id" = p."dag_id" AND t."run_id" = p."run_id" WHERE p."id" = ANY (p_members)));
     DELETE FROM "public"."task_state_store" AS t WHERE t."dag_run_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     -- backfill_dag_run: rows outlive those of dag_run that dag_run_id names.
@@ -392,7 +386,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'count 5623e40f0e1e', 'delete 707806128239', 'members f122bbd8130b', 'newest 4c9e68de00de', 'next 03a14364d367',
-    'roots 4014d099033f', 'scope e9439a342f24', 'undated 195f37806428', 'unlisted accf57f9e097'
+    'count 117daac9b11b', 'delete 28d674e57d95', 'members f122bbd8130b', 'newest 6903407a2cc7', 'next 03a14364d367',
+    'roots 90f5867c04a0', 'scope e9439a342f24', 'undated 195f37806428', 'unlisted accf57f9e097'
 ]);
 RESET ROLE;

@@ -4,8 +4,8 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
 -- dag_version_scope: whom the rule may clean, and up to which end time (exclusive).
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamptz)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -16,8 +16,8 @@ $windrow$;
 
 -- dag_version_roots: the roots that are final: their scope, when they ended, and whether they are among the newest of their group,
 -- which stay. It is no SECURITY DEFINER: PostgreSQL takes its text into statements that name it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_roots() RETURNS TABLE (
-    o_key uuid, o_scope text, o_ended timestamptz, o_newest boolean)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_roots() RETURNS TABLE (o_key uuid, o_scope text, o_ended timestamptz,
+    o_newest boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT i."id"::uuid, NULL::text, (i."created_at")::timestamptz,
         (
@@ -57,8 +57,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
 BEGIN
     RETURN ARRAY(
         -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
-        SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."dag_run" AS t1
-            WHERE t1."created_dag_version_id" = m.id)
+        SELECT m.id FROM unnest(p_members) AS m(id)
+            WHERE EXISTS (SELECT FROM "public"."dag_run" AS t1 WHERE t1."created_dag_version_id" = m.id)
         UNION
         -- A row of deadline keeps the row of deadline_alert that deadline_alert_id names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."serialized_dag" AS t1
@@ -66,17 +66,16 @@ BEGIN
             JOIN "public"."deadline" AS t3 ON t3."deadline_alert_id" = t2."id" WHERE t1."dag_version_id" = m.id)
         UNION
         -- A row of task_instance keeps the row of dag_version that dag_version_id names.
-        SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."task_instance" AS t1
-            WHERE t1."dag_version_id" = m.id)
+        SELECT m.id FROM unnest(p_members) AS m(id)
+            WHERE EXISTS (SELECT FROM "public"."task_instance" AS t1 WHERE t1."dag_version_id" = m.id)
     );
 END
 $windrow$;
 
 -- dag_version_members: rows of dag_version, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_members(p_ids uuid[], p_lock boolean, p_scopes text[],
-    OUT o_ids uuid[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper uuid[], OUT o_lower uuid[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_members(p_ids uuid[], p_lock boolean, p_scopes text[], OUT o_ids uuid[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper uuid[], OUT o_lower uuid[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -129,8 +128,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_count(p_members uuid[], k_serialized_dag uuid[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
-    k_serialized_dag := coalesce(k_serialized_dag, ARRAY(
-        SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)));
+    k_serialized_dag := coalesce(k_serialized_dag,
+        ARRAY(SELECT t."id" FROM "public"."serialized_dag" AS t WHERE t."dag_version_id" = ANY (p_members)));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."dag_code" AS t WHERE t."dag_version_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."deadline_alert" AS t WHERE t."serialized_dag_id" = ANY (k_serialized_dag)),
@@ -143,8 +142,8 @@ $windrow$;
 -- dag_version_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
 -- rule keeps is looked for while the rows are there that it names.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(
-    p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_delete(p_run bigint, p_members uuid[], p_artifacts uuid[], p_left integer[],
+    p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -177,7 +176,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count f69a5151ca80', 'delete 67b72d739896', 'kept 798307f0ad28', 'members 63698b40cf00', 'newest 37167bc46932',
+    'count c258ed3efa4e', 'delete 67b72d739896', 'kept 7ae501a00e68', 'members 63698b40cf00', 'newest 37167bc46932',
     'next 82dd2a593f65', 'roots bc4057bf457d', 'scope b33325a0c0bc', 'undated 9a47dbe6047c'
 ]);
 RESET ROLE;

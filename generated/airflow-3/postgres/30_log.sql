@@ -4,8 +4,8 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airflow_3_owner";
 
 -- log_rows: the rows of log. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.log_rows() RETURNS TABLE (
-    o_key integer, o_family integer, o_time timestamptz, o_root boolean, o_alone boolean, o_over boolean)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.log_rows() RETURNS TABLE (o_key integer, o_family integer, o_time timestamptz, o_root boolean,
+    o_alone boolean, o_over boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT r."id"::integer, (r."id")::integer, r."dttm"::timestamptz, true, true, true FROM "public"."log" AS r;
 $windrow$;
@@ -23,8 +23,8 @@ END
 $windrow$;
 
 -- log_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.log_delete(
-    p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text, OUT o_rows bigint)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.log_delete(p_run bigint, p_from timestamptz, p_to timestamptz, p_keep integer[], p_key text,
+    OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN

@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- partition_log_search: the next rows of partitioned_asset_key_log behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, orphan: every row, by its key.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_search(
-    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz, OUT o_keys integer[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
+    p_cutoff timestamptz, OUT o_keys integer[], OUT o_after text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
@@ -23,9 +23,8 @@ END
 $windrow$;
 
 -- partition_log_verdict: which of these rows are due: those that name something which is gone.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_verdict(
-    p_pass integer, p_keys integer[], p_as_of timestamptz, p_cutoff timestamptz)
-    RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.partition_log_verdict(p_pass integer, p_keys integer[], p_as_of timestamptz,
+    p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -36,14 +35,15 @@ BEGIN
         CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('partition_log')::integer[])) THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS a1
-                JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id"
-                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
-                WHERE t."asset_partition_dag_run_id" = a1."id" AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
+                JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
+                AND h.key = a2."id"::text WHERE t."asset_partition_dag_run_id" = a1."id"
+                AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
         END
     FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key
-    WHERE (t."asset_partition_dag_run_id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1
-        WHERE p1."id" = t."asset_partition_dag_run_id")) AND (p_as_of IS NULL OR t."created_at" < p_cutoff OR t."created_at" IS NULL)
+    WHERE (t."asset_partition_dag_run_id" IS NOT NULL
+        AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id"))
+        AND (p_as_of IS NULL OR t."created_at" < p_cutoff OR t."created_at" IS NULL)
     ORDER BY k.position;
 END
 $windrow$;
@@ -55,13 +55,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
 BEGIN
     WITH gone AS (
         DELETE FROM "public"."partitioned_asset_key_log" AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
-        WHERE t."id" = k.key AND (t."asset_partition_dag_run_id" IS NOT NULL AND NOT EXISTS (
-            SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id"))
-            RETURNING k.key, k.position
+        WHERE t."id" = k.key AND (t."asset_partition_dag_run_id" IS NOT NULL AND NOT EXISTS (SELECT
+            FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id")) RETURNING k.key, k.position
     )
     SELECT ARRAY[count(*)], coalesce((array_agg(g.key ORDER BY g.position))[1:10], '{}')
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete e3bc878af1ca', 'search 336f5ad74586', 'verdict 36ec59bc67f4']);
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 0b855b921780', 'search 336f5ad74586', 'verdict 7356ac963516']);
 RESET ROLE;

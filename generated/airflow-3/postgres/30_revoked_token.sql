@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- revoked_token_search: the next rows of revoked_token behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose exp has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_search(
-    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz, OUT o_keys text[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
+    p_cutoff timestamptz, OUT o_keys text[], OUT o_after text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
@@ -21,15 +21,15 @@ BEGIN
         ORDER BY t."exp", t."jti" LIMIT p_rows
     );
     o_after := (
-        SELECT ARRAY[t."exp"::text, t."jti"::text]
-            FROM unnest(o_keys[cardinality(o_keys):]) AS k(key) JOIN "public"."revoked_token" AS t ON t."jti" = k.key
+        SELECT ARRAY[t."exp"::text, t."jti"::text] FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
+            JOIN "public"."revoked_token" AS t ON t."jti" = k.key
     );
 END
 $windrow$;
 
 -- revoked_token_verdict: which of these rows are due: those whose exp has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_verdict(p_pass integer, p_keys text[], p_as_of timestamptz, p_cutoff timestamptz)
-    RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.revoked_token_verdict(p_pass integer, p_keys text[], p_as_of timestamptz,
+    p_cutoff timestamptz) RETURNS TABLE (o_key text, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -59,5 +59,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 71a9a5067067', 'search 1b3bae7eb6f9', 'verdict ecf5654d7574']);
+SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 71a9a5067067', 'search d069cfcafb27', 'verdict ecf5654d7574']);
 RESET ROLE;

@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- task_state_search: the next rows of task_state_store behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, expired: rows whose expires_at has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_search(
-    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz, OUT o_keys integer[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
+    p_cutoff timestamptz, OUT o_keys integer[], OUT o_after text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
@@ -22,15 +22,15 @@ BEGIN
         ORDER BY t."expires_at", t."id" LIMIT p_rows
     );
     o_after := (
-        SELECT ARRAY[t."expires_at"::text, t."id"::text]
-            FROM unnest(o_keys[cardinality(o_keys):]) AS k(key) JOIN "public"."task_state_store" AS t ON t."id" = k.key
+        SELECT ARRAY[t."expires_at"::text, t."id"::text] FROM unnest(o_keys[cardinality(o_keys):]) AS k(key)
+            JOIN "public"."task_state_store" AS t ON t."id" = k.key
     );
 END
 $windrow$;
 
 -- task_state_verdict: which of these rows are due: those whose expires_at has passed.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_verdict(p_pass integer, p_keys integer[], p_as_of timestamptz, p_cutoff timestamptz)
-    RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.task_state_verdict(p_pass integer, p_keys integer[], p_as_of timestamptz,
+    p_cutoff timestamptz) RETURNS TABLE (o_key integer, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -41,9 +41,8 @@ BEGIN
     SELECT k.key, t."expires_at"::timestamptz,
         CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('task_state')::integer[])) THEN 'HELD'
-            WHEN v_above AND EXISTS (SELECT FROM "public"."dag_run" AS a1
-                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a1."id"::text WHERE t."dag_run_id" = a1."id"
-                AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
+            WHEN v_above AND EXISTS (SELECT FROM "public"."dag_run" AS a1 JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
+                AND h.key = a1."id"::text WHERE t."dag_run_id" = a1."id" AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
         END
     FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_state_store" AS t ON t."id" = k.key
     WHERE (p_as_of IS NULL OR p_pass = 1 AND t."expires_at" < v_now)
@@ -64,5 +63,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete e6bcdbdf79c0', 'search f3808df3ad08', 'verdict a9318e617f57']);
+SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete e6bcdbdf79c0', 'search 159ca1914327', 'verdict 4bb8f455a69f']);
 RESET ROLE;

@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_airfl
 
 -- tries_search: the next rows of task_instance_history behind p_after, at most p_rows of them, in the order of an index.
 -- Pass 1, surplus: group by group, the newest row last.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_search(
-    p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz, p_cutoff timestamptz, OUT o_keys uuid[], OUT o_after text[])
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_search(p_pass integer, p_after text[], p_rows bigint, p_as_of timestamptz,
+    p_cutoff timestamptz, OUT o_keys uuid[], OUT o_after text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET datestyle = 'ISO, YMD'
     SET jit = off SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
@@ -34,8 +34,8 @@ END
 $windrow$;
 
 -- tries_verdict: which of these rows are due: all but the newest 3 of each group; the higher key decides between equals.
-CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_verdict(p_pass integer, p_keys uuid[], p_as_of timestamptz, p_cutoff timestamptz)
-    RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
+CREATE OR REPLACE FUNCTION windrow_airflow_3.tries_verdict(p_pass integer, p_keys uuid[], p_as_of timestamptz,
+    p_cutoff timestamptz) RETURNS TABLE (o_key uuid, o_due timestamptz, o_reason text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -45,11 +45,10 @@ BEGIN
     SELECT k.key, NULL::timestamptz,
         CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('tries')::uuid[])) THEN 'HELD'
-            WHEN v_above AND EXISTS (SELECT FROM "public"."task_instance" AS a1
-                JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id" AND a1."run_id" = a2."run_id"
-                JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text WHERE t."dag_id" = a1."dag_id"
-                AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id" AND t."map_index" = a1."map_index"
-                AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
+            WHEN v_above AND EXISTS (SELECT FROM "public"."task_instance" AS a1 JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id"
+                AND a1."run_id" = a2."run_id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
+                WHERE t."dag_id" = a1."dag_id" AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id"
+                AND t."map_index" = a1."map_index" AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
         END
     FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
     WHERE EXISTS (SELECT FROM "public"."task_instance_history" AS n WHERE n."dag_id" = t."dag_id" AND n."task_id" = t."task_id"
@@ -103,6 +102,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
     'count 5e96af7a2696', 'delete ffb94d78f6bc', 'search 18ad9b5aa571', 'unranked 80f6882aa2d4',
-    'verdict f821d99503eb'
+    'verdict e9e968b36d63'
 ]);
 RESET ROLE;

@@ -26,8 +26,8 @@ SELECT count(*) AS rows FROM "public"."task_instance_history" AS t WHERE EXISTS 
 SELECT date_trunc('month', i."expires_at") AS ended, count(*) AS roots FROM "public"."task_state_store" AS i GROUP BY 1 ORDER BY 1;
 
 -- asset_state: rows of asset_state_store that name something which is gone, whether or not they may go.
-SELECT count(*) AS rows FROM "public"."asset_state_store" AS t WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (
-    SELECT FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
+SELECT count(*) AS rows FROM "public"."asset_state_store" AS t WHERE (t."asset_id" IS NOT NULL AND NOT EXISTS (SELECT
+    FROM "public"."asset" AS p1 JOIN "public"."asset_active" AS p2 ON p2."name" = p1."name" AND p2."uri" = p1."uri"
     WHERE p1."id" = t."asset_id"));
 
 -- revoked_token: rows of revoked_token by their exp, whether or not they may go.
@@ -48,17 +48,17 @@ SELECT date_trunc('month', i."updated_at") AS ended, count(*) AS roots FROM "pub
     WHERE i."state" IN ('success', 'failed') GROUP BY 1 ORDER BY 1;
 
 -- callback: rows of callback that name something which is gone, whether or not they may go.
-SELECT count(*) AS rows FROM "public"."callback" AS t WHERE t."state" IN ('scheduled', 'success', 'failed') AND (t."id" IS NOT NULL
-    AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id"));
+SELECT count(*) AS rows FROM "public"."callback" AS t WHERE t."state" IN ('scheduled', 'success', 'failed')
+    AND (t."id" IS NOT NULL AND NOT EXISTS (SELECT FROM "public"."deadline" AS p1 WHERE p1."callback_id" = t."id"));
 
 -- partition_log: rows of partitioned_asset_key_log that name something which is gone, whether or not they may go.
-SELECT count(*) AS rows FROM "public"."partitioned_asset_key_log" AS t WHERE (t."asset_partition_dag_run_id" IS NOT NULL AND NOT EXISTS (
-    SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id"));
+SELECT count(*) AS rows FROM "public"."partitioned_asset_key_log" AS t WHERE (t."asset_partition_dag_run_id" IS NOT NULL
+    AND NOT EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS p1 WHERE p1."id" = t."asset_partition_dag_run_id"));
 
 -- asset_event: final roots by age, whether or not their family may go.
-SELECT date_trunc('month', i."timestamp") AS ended, count(*) AS roots FROM "public"."asset_event" AS i WHERE i."asset_id" IS NOT NULL
-    GROUP BY 1 ORDER BY 1;
+SELECT date_trunc('month', i."timestamp") AS ended, count(*) AS roots FROM "public"."asset_event" AS i
+    WHERE i."asset_id" IS NOT NULL GROUP BY 1 ORDER BY 1;
 
 -- dag_version: final roots by age, whether or not their family may go.
-SELECT date_trunc('month', i."created_at") AS ended, count(*) AS roots FROM "public"."dag_version" AS i WHERE i."version_number" IS NOT NULL
-    GROUP BY 1 ORDER BY 1;
+SELECT date_trunc('month', i."created_at") AS ended, count(*) AS roots FROM "public"."dag_version" AS i
+    WHERE i."version_number" IS NOT NULL GROUP BY 1 ORDER BY 1;

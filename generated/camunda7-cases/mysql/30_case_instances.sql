@@ -23,12 +23,12 @@ COMMENT 'Drops the work tables for the keys of tables between the members and ot
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_attachment, work_k_act_hi_dec_out, work_k_act_hi_dec_in;
     IF p_make THEN
-        CREATE TEMPORARY TABLE work_k_act_hi_attachment (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_act_hi_dec_out (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_attachment (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
+            FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_dec_out (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
+            FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
+            FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
     END IF;
 END$$
 
@@ -93,8 +93,8 @@ END$$
 
 -- case_instances_members: the rows of one depth of work_seen.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_members$$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_members(IN p_depth integer,
+    IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ab1974a8eba4]'
 BEGIN
     IF p_lock THEN
@@ -150,28 +150,28 @@ BEGIN
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_varinst AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_detail AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        WHERE o1.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        WHERE o1.id IS NULL AND o2.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_out AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_`
+        WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_attachment AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p4 ON t.`ID_` = p4.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_dec_out AS o4 ON o4.id = p4.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p4 ON t.`ID_` = p4.`BYTEARRAY_ID_` LEFT
+        JOIN work_k_act_hi_dec_out AS o4 ON o4.id = p4.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_decinst AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_decinst AS w
@@ -199,8 +199,8 @@ END$$
 
 -- case_instances_delete: deletes the families of work_member, children before parents, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_delete$$
-CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. [body 169951d43905]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;

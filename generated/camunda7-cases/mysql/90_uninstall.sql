@@ -11,32 +11,34 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_camunda7_cases;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`
-    DROP INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_TASKINST' AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`' ' DROP INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_TASKINST'
+    AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`
-    DROP INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_OP_LOG' AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`' ' DROP INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_OP_LOG'
+    AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`
-    DROP INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`'
+    ' DROP INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_CASEINST'
     AND s.index_name = 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`
-    DROP INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_CASEACTINST' AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_'
-    );
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`'
+    ' DROP INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_CASEACTINST'
+    AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;

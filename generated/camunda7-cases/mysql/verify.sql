@@ -20,8 +20,8 @@ FROM information_schema.events AS e
 WHERE e.event_schema = 'windrow_camunda7_cases';
 
 -- case_instances: final roots by age, whether or not their family may go.
-SELECT DATE_FORMAT(i.`CLOSE_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_CASEINST` AS i WHERE i.`STATE_` = 9
-    GROUP BY 1 ORDER BY 1;
+SELECT DATE_FORMAT(i.`CLOSE_TIME_`, '%Y-%m') AS ended, COUNT(*) AS roots FROM `camunda7`.`ACT_HI_CASEINST` AS i
+    WHERE i.`STATE_` = 9 GROUP BY 1 ORDER BY 1;
 
 -- What follows asks views and routines of the installation, which need its owner role.
 

@@ -14,5 +14,5 @@ LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
 
 -- case_instances: final roots by age, whether or not their family may go.
-SELECT date_trunc('month', i."close_time_") AS ended, count(*) AS roots FROM "public"."act_hi_caseinst" AS i WHERE i."state_" = 9
-    GROUP BY 1 ORDER BY 1;
+SELECT date_trunc('month', i."close_time_") AS ended, count(*) AS roots FROM "public"."act_hi_caseinst" AS i WHERE i."state_" = 9 GROUP BY 1
+    ORDER BY 1;

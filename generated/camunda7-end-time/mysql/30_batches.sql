@@ -23,8 +23,8 @@ COMMENT 'Drops the work tables for the keys of tables between the members and ot
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_job_log;
     IF p_make THEN
-        CREATE TEMPORARY TABLE work_k_act_hi_job_log (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_job_log (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
+            FROM `camunda7`.`ACT_HI_JOB_LOG` AS t LIMIT 0;
     END IF;
 END$$
 
@@ -73,8 +73,8 @@ END$$
 
 -- batches_members: the rows of one depth of work_seen.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_members$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_members(IN p_depth integer, IN p_lock boolean,
+    IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body e9d91fddbd17]'
 BEGIN
     IF p_lock THEN
@@ -104,8 +104,8 @@ END$$
 
 -- batches_against: the members that stay for a reason outside of their family.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_against$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_against(IN p_newest boolean, IN p_lock boolean)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_against(IN p_newest boolean,
+    IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps. [body ece3b8bd2dcd]'
 BEGIN
     -- A row of ACT_RU_EXT_TASK keeps the row of ACT_GE_BYTEARRAY that ERROR_DETAILS_ID_ names.
@@ -158,30 +158,30 @@ BEGIN
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
         WHERE o1.id IS NULL;
     SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
-        LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_` LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_`
+        WHERE o1.id IS NULL AND o2.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_job_log AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
         WHERE o1.id IS NULL;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
-        LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_` LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_`
+        WHERE o1.id IS NULL AND o2.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id;
     DROP TEMPORARY TABLE work_gone_2, work_gone_3;
@@ -189,8 +189,8 @@ END$$
 
 -- batches_delete: deletes the families of work_member, children before parents, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_delete$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. [body 75ac9c179a00]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -285,8 +285,8 @@ END$$
 
 -- batches_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_due$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint, OUT o_families bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body 5658b315ab75]'
 BEGIN
     DECLARE v_newest  datetime(6);

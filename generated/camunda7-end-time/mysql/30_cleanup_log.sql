@@ -44,8 +44,8 @@ END$$
 
 -- cleanup_log_members: the rows of one depth of work_seen.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_members$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_members(IN p_depth integer,
+    IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ca935967d539]'
 BEGIN
     IF p_lock THEN
@@ -191,8 +191,8 @@ BEGIN
     END WHILE;
     SELECT CAST(r.k1 AS CHAR) INTO o_key FROM work_hold AS r LIMIT 1;
     IF o_key IS NOT NULL THEN
-        SELECT CAST(i.`ID_` AS CHAR), (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE
-            INTO o_key, o_found FROM work_hold AS r STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = r.k1
+        SELECT CAST(i.`ID_` AS CHAR), (i.`JOB_DEF_TYPE_` = 'history-cleanup' AND i.`PROCESS_INSTANCE_ID_` IS NULL) IS TRUE INTO o_key,
+            o_found FROM work_hold AS r STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS i ON i.`ID_` = r.k1
             ORDER BY CAST(i.`ID_` AS CHAR) = p_key DESC LIMIT 1 LOCK IN SHARE MODE;
     END IF;
     DROP TEMPORARY TABLE work_hold;

@@ -79,8 +79,8 @@ END$$
 
 -- decisions_members: the rows of one depth of work_seen, and the links of them.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_members$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_members(IN p_depth integer,
+    IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 01b86f2f9523]'
 BEGIN
     IF p_lock THEN
@@ -165,8 +165,8 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
     SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_dec_out AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o1 ON o1.id = p1.`ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_DEC_IN` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o1 ON o1.id = p1.`ID_`
         WHERE o1.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
@@ -179,8 +179,8 @@ END$$
 
 -- decisions_delete: deletes the families of work_member, children before parents, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_delete$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_delete(IN p_run bigint, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_delete(IN p_run bigint,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST. [body 3c4e48abb0ff]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -285,8 +285,8 @@ END$$
 
 -- decisions_due: how much is due, counted up to a limit.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_due$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_due(IN p_limit bigint, OUT o_families bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_due(IN p_limit bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body f3b80d1eb4a5]'
 BEGIN
     SELECT COUNT(*)

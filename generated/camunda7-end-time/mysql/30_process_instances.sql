@@ -24,12 +24,12 @@ COMMENT 'Drops the work tables for the keys of tables between the members and ot
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_dec_out, work_k_act_hi_dec_in, work_k_act_hi_attachment;
     IF p_make THEN
-        CREATE TEMPORARY TABLE work_k_act_hi_dec_out (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
-        CREATE TEMPORARY TABLE work_k_act_hi_attachment (PRIMARY KEY (id)) ENGINE = InnoDB AS
-            SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_dec_out (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
+            FROM `camunda7`.`ACT_HI_DEC_OUT` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
+            FROM `camunda7`.`ACT_HI_DEC_IN` AS t LIMIT 0;
+        CREATE TEMPORARY TABLE work_k_act_hi_attachment (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id
+            FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t LIMIT 0;
     END IF;
 END$$
 
@@ -95,8 +95,8 @@ END$$
 
 -- process_instances_members: the rows of one depth of work_seen, and the links of them.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_members$$
-CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_members(IN p_depth integer,
+    IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 8766d2d0ccb8]'
 BEGIN
     IF p_lock THEN
@@ -236,55 +236,49 @@ BEGIN
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_varinst AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_detail AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        WHERE o1.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_job_log AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        WHERE o1.id IS NULL AND o2.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_ext_task_log AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`ERROR_DETAILS_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_`
-        LEFT JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`ERROR_DETAILS_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_`
-        LEFT JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_`
-        LEFT JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL
-        AND o4.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
+        JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_out AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_`
-        LEFT JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_`
-        LEFT JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o5 ON o5.id = p5.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL AND o5.id IS NULL;
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
+        JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_dec_in AS o5 ON o5.id = p5.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL
+        AND o5.id IS NULL;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_attachment AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_`
-        LEFT JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_`
-        LEFT JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o5 ON o5.id = p5.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p6 ON t.`ID_` = p6.`BYTEARRAY_ID_`
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
+        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` LEFT
+        JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
+        JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_`
+        LEFT JOIN work_k_act_hi_dec_in AS o5 ON o5.id = p5.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p6 ON t.`ID_` = p6.`BYTEARRAY_ID_`
         LEFT JOIN work_k_act_hi_dec_out AS o6 ON o6.id = p6.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL
         AND o5.id IS NULL AND o6.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id;

@@ -11,78 +11,82 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_camunda7_end_time;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`
-    DROP INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_TASKINST' AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_TASKINST`' ' DROP INDEX `windrow_ACT_HI_TASKINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_TASKINST'
+    AND s.index_name = 'windrow_ACT_HI_TASKINST_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`
-    DROP INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`'
+    ' DROP INDEX `windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_PROCINST'
     AND s.index_name = 'windrow_ACT_HI_PROCINST_SUPER_PROCESS_INSTANCE_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`
-    DROP INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_PROCINST`'
+    ' DROP INDEX `windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_PROCINST'
     AND s.index_name = 'windrow_ACT_HI_PROCINST_PROC_DEF_ID__END_TIME__ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`
-    DROP INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_OP_LOG' AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_OP_LOG`' ' DROP INDEX `windrow_ACT_HI_OP_LOG_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_OP_LOG'
+    AND s.index_name = 'windrow_ACT_HI_OP_LOG_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG`
-    DROP INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_JOB_LOG`'
+    ' DROP INDEX `windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_JOB_LOG'
     AND s.index_name = 'windrow_ACT_HI_JOB_LOG_JOB_DEF_TYPE__PROCESS_INSTANCE_I_c5c3c694');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`
-    DROP INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_INCIDENT' AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`' ' DROP INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_INCIDENT'
+    AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DECINST`
-    DROP INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DECINST`'
+    ' DROP INDEX `windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_DECINST'
     AND s.index_name = 'windrow_ACT_HI_DECINST_DEC_DEF_ID__PROC_INST_ID__CASE_I_ec062cdb');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`
-    DROP INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEINST`'
+    ' DROP INDEX `windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_CASEINST'
     AND s.index_name = 'windrow_ACT_HI_CASEINST_CASE_DEF_ID__STATE__CLOSE_TIME__ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`
-    DROP INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_CASEACTINST' AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_'
-    );
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_CASEACTINST`'
+    ' DROP INDEX `windrow_ACT_HI_CASEACTINST_CASE_INST_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_CASEACTINST'
+    AND s.index_name = 'windrow_ACT_HI_CASEACTINST_CASE_INST_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_BATCH`
-    DROP INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_BATCH' AND s.index_name = 'windrow_ACT_HI_BATCH_END_TIME__ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_BATCH`' ' DROP INDEX `windrow_ACT_HI_BATCH_END_TIME__ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_BATCH'
+    AND s.index_name = 'windrow_ACT_HI_BATCH_END_TIME__ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;

@@ -15,9 +15,8 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseactinst_case_inst_id
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_caseinst_case_def_id__close_time__id_"
     ON "public"."act_hi_caseinst" ("case_def_id_", "close_time_", "id_") WHERE "state_" = 9;
 -- Rule decisions reads the roots that are final, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_decinst_dec_def_id__eval_time__id_"
-    ON "public"."act_hi_decinst" ("dec_def_id_", "eval_time_", "id_")
-    WHERE "proc_inst_id_" IS NULL AND "case_inst_id_" IS NULL AND "eval_time_" IS NOT NULL;
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_decinst_dec_def_id__eval_time__id_" ON "public"."act_hi_decinst" ("dec_def_id_",
+    "eval_time_", "id_") WHERE "proc_inst_id_" IS NULL AND "case_inst_id_" IS NULL AND "eval_time_" IS NOT NULL;
 -- act_hi_incident is searched by the rows of act_hi_batch that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_incident_job_def_id_" ON "public"."act_hi_incident" ("job_def_id_");
 -- Rule cleanup_log reads the roots that are final, oldest first.
@@ -26,9 +25,8 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_job_log_timestamp__id_" 
 -- act_hi_op_log is searched by the rows of act_hi_caseinst that go.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_op_log_case_inst_id_" ON "public"."act_hi_op_log" ("case_inst_id_");
 -- Rule process_instances reads the roots that are final, oldest first.
-CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_proc_def_id__end_time__id_"
-    ON "public"."act_hi_procinst" ("proc_def_id_", "end_time_", "id_")
-    WHERE "state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED');
+CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_proc_def_id__end_time__id_" ON "public"."act_hi_procinst" ("proc_def_id_",
+    "end_time_", "id_") WHERE "state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED');
 -- Rule process_instances finds the rows below a row.
 CREATE INDEX CONCURRENTLY IF NOT EXISTS "windrow_act_hi_procinst_super_process_instance_id_"
     ON "public"."act_hi_procinst" ("super_process_instance_id_");

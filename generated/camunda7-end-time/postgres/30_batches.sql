@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camun
 
 -- batches_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy or another retention of its
 -- own; the row without a scope holds for all others.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamp)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -135,9 +135,8 @@ $windrow$;
 
 -- batches_members: rows of act_hi_batch, locked or not: whether they are final, and roots; when they ended;
 -- the place of their type_ in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_members(p_ids text[], p_lock boolean, p_scopes text[],
-    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper text[], OUT o_lower text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_members(p_ids text[], p_lock boolean, p_scopes text[], OUT o_ids text[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -163,27 +162,25 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_count(p_members text[], k_act_hi_job_log text[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
-    k_act_hi_job_log := coalesce(k_act_hi_job_log, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
-        WHERE p."id_" = ANY (p_members) UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
-        WHERE p."id_" = ANY (p_members) UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
-        WHERE p."id_" = ANY (p_members)));
+    k_act_hi_job_log := coalesce(k_act_hi_job_log, ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members) UNION SELECT t."id_"
+        FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+        WHERE p."id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)));
     RETURN ARRAY[
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t
-            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t
-            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t
+            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+            WHERE p."id_" = ANY (p_members) UNION SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t
+            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+            WHERE p."id_" = ANY (p_members) UNION SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t
             JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)) AS t),
         (SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
             WHERE p."id_" = ANY (k_act_hi_job_log)),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t
-            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t
-            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t
+            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
+            WHERE p."id_" = ANY (p_members) UNION SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t
+            JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+            WHERE p."id_" = ANY (p_members) UNION SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t
             JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)) AS t),
         (SELECT count(*) FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (p_members))
     ];
@@ -193,8 +190,8 @@ $windrow$;
 -- batches_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
 -- rule keeps is looked for while the rows are there that it names.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_delete(
-    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
+    p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -202,55 +199,46 @@ DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
-    k_act_hi_job_log := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
-        WHERE p."id_" = ANY (p_members) UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
-        WHERE p."id_" = ANY (p_members) UNION
-        SELECT t."id_" FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
-        WHERE p."id_" = ANY (p_members) ORDER BY 1);
-    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p
-        WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."seed_job_def_id_";
+    k_act_hi_job_log := ARRAY(SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members) UNION SELECT t."id_"
+        FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
+        WHERE p."id_" = ANY (p_members) UNION SELECT t."id_" FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members) ORDER BY 1);
+    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p WHERE p."id_" = ANY (p_members)
+        AND t."job_def_id_" = p."seed_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
-        WHERE p."id_" = ANY (p_members)));
-    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p
-        WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."monitor_job_def_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (SELECT FROM "public"."act_hi_incident" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members)));
+    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p WHERE p."id_" = ANY (p_members)
+        AND t."job_def_id_" = p."monitor_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
-        WHERE p."id_" = ANY (p_members)));
-    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p
-        WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."batch_job_def_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (SELECT FROM "public"."act_hi_incident" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members)));
+    DELETE FROM "public"."act_hi_incident" AS t USING "public"."act_hi_batch" AS p WHERE p."id_" = ANY (p_members)
+        AND t."job_def_id_" = p."batch_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_incident" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
-        WHERE p."id_" = ANY (p_members)));
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_job_log" AS p
-        WHERE p."id_" = ANY (k_act_hi_job_log) AND t."id_" = p."job_exception_stack_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_incident', p_watched AND EXISTS (SELECT FROM "public"."act_hi_incident" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)));
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_job_log" AS p WHERE p."id_" = ANY (k_act_hi_job_log)
+        AND t."id_" = p."job_exception_stack_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
-        WHERE p."id_" = ANY (k_act_hi_job_log)));
-    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p
-        WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."seed_job_def_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (k_act_hi_job_log)));
+    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p WHERE p."id_" = ANY (p_members)
+        AND t."job_def_id_" = p."seed_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
-        WHERE p."id_" = ANY (p_members)));
-    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p
-        WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."monitor_job_def_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (SELECT FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_" WHERE p."id_" = ANY (p_members)));
+    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p WHERE p."id_" = ANY (p_members)
+        AND t."job_def_id_" = p."monitor_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
-        WHERE p."id_" = ANY (p_members)));
-    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p
-        WHERE p."id_" = ANY (p_members) AND t."job_def_id_" = p."batch_job_def_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (SELECT FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_" WHERE p."id_" = ANY (p_members)));
+    DELETE FROM "public"."act_hi_job_log" AS t USING "public"."act_hi_batch" AS p WHERE p."id_" = ANY (p_members)
+        AND t."job_def_id_" = p."batch_job_def_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (
-        SELECT FROM "public"."act_hi_job_log" AS t JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_"
-        WHERE p."id_" = ANY (p_members)));
+    PERFORM windrow_camunda7_end_time.none_left('act_hi_job_log', p_watched AND EXISTS (SELECT FROM "public"."act_hi_job_log" AS t
+        JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)));
     DELETE FROM "public"."act_hi_batch" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     IF p_watched THEN
@@ -270,7 +258,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'count 93fb8638892e', 'delete be74dadad697', 'kept ad398b3f6dd1', 'members 27e4e0904269', 'next ac889ca2ea62',
+    'count 0c578dcf8059', 'delete b214cc9979e8', 'kept ad398b3f6dd1', 'members 27e4e0904269', 'next ac889ca2ea62',
     'scope ec8145e15bd6', 'undated 8957c51261de'
 ]);
 RESET ROLE;

@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camun
 
 -- case_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy or another retention
 -- of its own.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamp)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     RETURN QUERY
@@ -146,9 +146,8 @@ $windrow$;
 
 -- case_instances_members: rows of act_hi_caseinst, locked or not: whether they are final, and roots; when they ended;
 -- the place of their case_def_id_ in p_scopes.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_members(p_ids text[], p_lock boolean, p_scopes text[],
-    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper text[], OUT o_lower text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_members(p_ids text[], p_lock boolean, p_scopes text[], OUT o_ids text[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -176,30 +175,30 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_count(p_memb
     k_act_hi_decinst text[] DEFAULT NULL, k_act_hi_dec_out text[] DEFAULT NULL, k_act_hi_dec_in text[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
-    k_act_hi_varinst := coalesce(k_act_hi_varinst, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_taskinst := coalesce(k_act_hi_taskinst, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_attachment := coalesce(k_act_hi_attachment, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)));
-    k_act_hi_detail := coalesce(k_act_hi_detail, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_decinst := coalesce(k_act_hi_decinst, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
+    k_act_hi_varinst := coalesce(k_act_hi_varinst,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_varinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_taskinst := coalesce(k_act_hi_taskinst,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_taskinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_attachment := coalesce(k_act_hi_attachment,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = ANY (k_act_hi_taskinst)));
+    k_act_hi_detail := coalesce(k_act_hi_detail,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_detail" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_decinst := coalesce(k_act_hi_decinst,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_decinst" AS t WHERE t."case_inst_id_" = ANY (p_members)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members)),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
-            JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_varinst) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
+            JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_varinst) UNION SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
             JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_detail) UNION SELECT t.tableoid,
             t.ctid FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
             WHERE p."id_" = ANY (k_act_hi_dec_in) UNION SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
-            JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_out) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
+            JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
+            WHERE p."id_" = ANY (k_act_hi_dec_out) UNION SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
             JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_" WHERE p."id_" = ANY (k_act_hi_attachment)) AS t),
         (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)),
         (SELECT count(*) FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst)),
@@ -219,8 +218,8 @@ $windrow$;
 -- case_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
 -- rule keeps is looked for while the rows are there that it names.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_delete(
-    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_delete(p_run bigint, p_members text[], p_artifacts text[],
+    p_left integer[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -245,36 +244,31 @@ BEGIN
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst) ORDER BY 1);
     DELETE FROM "public"."act_hi_caseactinst" AS t WHERE t."case_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p
-        WHERE p."id_" = ANY (k_act_hi_varinst) AND t."id_" = p."bytearray_id_";
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_varinst" AS p WHERE p."id_" = ANY (k_act_hi_varinst)
+        AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_"
-        WHERE p."id_" = ANY (k_act_hi_varinst)));
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_detail" AS p
-        WHERE p."id_" = ANY (k_act_hi_detail) AND t."id_" = p."bytearray_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_varinst" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_varinst)));
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_detail" AS p WHERE p."id_" = ANY (k_act_hi_detail)
+        AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_"
-        WHERE p."id_" = ANY (k_act_hi_detail)));
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_in" AS p
-        WHERE p."id_" = ANY (k_act_hi_dec_in) AND t."id_" = p."bytearray_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_detail" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_detail)));
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_in" AS p WHERE p."id_" = ANY (k_act_hi_dec_in)
+        AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
-        WHERE p."id_" = ANY (k_act_hi_dec_in)));
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_out" AS p
-        WHERE p."id_" = ANY (k_act_hi_dec_out) AND t."id_" = p."bytearray_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in)));
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_out" AS p WHERE p."id_" = ANY (k_act_hi_dec_out)
+        AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
-        WHERE p."id_" = ANY (k_act_hi_dec_out)));
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_attachment" AS p
-        WHERE p."id_" = ANY (k_act_hi_attachment) AND t."id_" = p."content_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_out)));
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_attachment" AS p WHERE p."id_" = ANY (k_act_hi_attachment)
+        AND t."id_" = p."content_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_"
-        WHERE p."id_" = ANY (k_act_hi_attachment)));
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_attachment" AS p ON t."id_" = p."content_id_" WHERE p."id_" = ANY (k_act_hi_attachment)));
     DELETE FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (k_act_hi_decinst);
@@ -333,7 +327,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'count 04ea00f1391b', 'delete b401c3033cea', 'kept a4e2d76d1d9b', 'members 8d2295baf6e2', 'next ff5fd9f6e213',
+    'count ff8db80d0ec9', 'delete d5d10aa1c743', 'kept a4e2d76d1d9b', 'members 8d2295baf6e2', 'next ff5fd9f6e213',
     'scope ffdaeca5d699', 'undated b0dcad4768be', 'unlisted f27a5dff6a3b'
 ]);
 RESET ROLE;

@@ -4,8 +4,8 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
 -- cleanup_log_scope: whom the rule may clean, and up to which end time (exclusive).
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamp)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -59,9 +59,8 @@ $windrow$;
 
 -- cleanup_log_members: rows of act_hi_job_log, locked or not: whether they are final, and roots; when they ended;
 -- they have no scope.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_members(p_ids text[], p_lock boolean, p_scopes text[],
-    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper text[], OUT o_lower text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_members(p_ids text[], p_lock boolean, p_scopes text[], OUT o_ids text[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -95,20 +94,19 @@ END
 $windrow$;
 
 -- cleanup_log_delete: deletes the families of the given members, children before parents. Has no transaction control.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_delete(
-    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_delete(p_run bigint, p_members text[], p_artifacts text[],
+    p_left integer[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     v_rows bigint;
 BEGIN
     o_rows := ARRAY[0, 0];
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_job_log" AS p
-        WHERE p."id_" = ANY (p_members) AND t."id_" = p."job_exception_stack_id_";
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_job_log" AS p WHERE p."id_" = ANY (p_members)
+        AND t."id_" = p."job_exception_stack_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
-        WHERE p."id_" = ANY (p_members)));
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (p_members)));
     DELETE FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     IF p_watched THEN
@@ -128,7 +126,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'count 583c24bde9da', 'delete 02493ef9afef', 'kept 5ac28be42319', 'members 4037a95ff6a7', 'next 2fbce032b0a5',
+    'count 583c24bde9da', 'delete e3a70b6d8ec0', 'kept 5ac28be42319', 'members 4037a95ff6a7', 'next 2fbce032b0a5',
     'scope 077f1e6c1742', 'undated b6200b2ca70d'
 ]);
 RESET ROLE;

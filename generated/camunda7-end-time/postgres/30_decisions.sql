@@ -5,8 +5,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camun
 
 -- decisions_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy or another retention of
 -- its own.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamp)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     RETURN QUERY
@@ -94,9 +94,8 @@ $windrow$;
 
 -- decisions_members: rows of act_hi_decinst, locked or not: whether they are final, and roots; when they ended;
 -- the place of their dec_def_id_ in p_scopes; then the links of them.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_members(p_ids text[], p_lock boolean, p_scopes text[],
-    OUT o_ids text[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper text[], OUT o_lower text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_members(p_ids text[], p_lock boolean, p_scopes text[], OUT o_ids text[],
+    OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper text[], OUT o_lower text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -137,10 +136,10 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_count(p_members t
     k_act_hi_dec_in text[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
-    k_act_hi_dec_out := coalesce(k_act_hi_dec_out, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)));
-    k_act_hi_dec_in := coalesce(k_act_hi_dec_in, ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)));
+    k_act_hi_dec_out := coalesce(k_act_hi_dec_out,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members)));
+    k_act_hi_dec_in := coalesce(k_act_hi_dec_in,
+        ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members)));
     RETURN ARRAY[
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
             JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in) UNION SELECT t.tableoid,
@@ -156,8 +155,8 @@ $windrow$;
 -- decisions_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
 -- rule keeps is looked for while the rows are there that it names.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_delete(
-    p_run bigint, p_members text[], p_artifacts text[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_delete(p_run bigint, p_members text[], p_artifacts text[], p_left integer[],
+    p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -168,18 +167,16 @@ BEGIN
     o_rows := ARRAY[0, 0, 0, 0];
     k_act_hi_dec_out := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members) ORDER BY 1);
     k_act_hi_dec_in := ARRAY(SELECT t."id_" FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members) ORDER BY 1);
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_in" AS p
-        WHERE p."id_" = ANY (k_act_hi_dec_in) AND t."id_" = p."bytearray_id_";
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_in" AS p WHERE p."id_" = ANY (k_act_hi_dec_in)
+        AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_"
-        WHERE p."id_" = ANY (k_act_hi_dec_in)));
-    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_out" AS p
-        WHERE p."id_" = ANY (k_act_hi_dec_out) AND t."id_" = p."bytearray_id_";
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_dec_in" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_in)));
+    DELETE FROM "public"."act_ge_bytearray" AS t USING "public"."act_hi_dec_out" AS p WHERE p."id_" = ANY (k_act_hi_dec_out)
+        AND t."id_" = p."bytearray_id_";
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
-    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (
-        SELECT FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_"
-        WHERE p."id_" = ANY (k_act_hi_dec_out)));
+    PERFORM windrow_camunda7_end_time.none_left('act_ge_bytearray', p_watched AND EXISTS (SELECT FROM "public"."act_ge_bytearray" AS t
+        JOIN "public"."act_hi_dec_out" AS p ON t."id_" = p."bytearray_id_" WHERE p."id_" = ANY (k_act_hi_dec_out)));
     DELETE FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     DELETE FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = ANY (p_members);
@@ -223,7 +220,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'count 08214f1d5dfa', 'delete ad032ec4b80b', 'kept 3aa26193db24', 'members fe55272724a4', 'next 8c63199cb9d6',
+    'count af90aa5e0833', 'delete 3481b935c60b', 'kept 3aa26193db24', 'members fe55272724a4', 'next 8c63199cb9d6',
     'scope a40a725f5e5b', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9'
 ]);
 RESET ROLE;

@@ -4,15 +4,15 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camunda7_end_time_owner";
 
 -- task_metrics_rows: the rows of act_ru_task_meter_log. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_rows() RETURNS TABLE (
-    o_key text, o_family text, o_time timestamp, o_root boolean, o_alone boolean, o_over boolean)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_rows() RETURNS TABLE (o_key text, o_family text, o_time timestamp,
+    o_root boolean, o_alone boolean, o_over boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT r."id_"::text, (r."id_")::text, r."timestamp_"::timestamp, true, true, true FROM "public"."act_ru_task_meter_log" AS r;
 $windrow$;
 
 -- task_metrics_at: the time of the row that comes after p_skip others from p_from on, before p_to; NULL where there is none.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_at(p_from timestamp, p_to timestamp[], p_skip bigint[])
-    RETURNS timestamp[]
+CREATE
+    OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_at(p_from timestamp, p_to timestamp[], p_skip bigint[]) RETURNS timestamp[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -24,8 +24,8 @@ END
 $windrow$;
 
 -- task_metrics_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
-CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_delete(
-    p_run bigint, p_from timestamp, p_to timestamp, p_keep text[], p_key text, OUT o_rows bigint)
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.task_metrics_delete(p_run bigint, p_from timestamp, p_to timestamp, p_keep text[],
+    p_key text, OUT o_rows bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN

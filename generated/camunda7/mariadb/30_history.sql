@@ -551,8 +551,8 @@ END$$
 
 -- history_find: the instants of the rows of a window that go, which are of no family whose root is there.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_find$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6), IN p_to datetime(6))
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6),
+    IN p_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how many rows go. Reads only. [body 8af7ae478cf7]'
 BEGIN
     INSERT INTO work_due (position, due, found)
@@ -780,8 +780,8 @@ END$$
 
 -- history_batch: one batch: the rows of a window that go, of all tables, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint, OUT o_families bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint,
+    OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does not keep, and counts them in work_count; timed_step() calls it. [body b9c95dc8efa4]'
 BEGIN
     -- ACT_HI_ACTINST: rows of no family.
@@ -1038,8 +1038,8 @@ END$$
 
 -- history_next: the next roots that are due, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_next$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(IN p_cutoff datetime(6), IN p_limit bigint)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(IN p_cutoff datetime(6),
+    IN p_limit bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge decides. [body a70e1b277e58]'
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
@@ -1777,8 +1777,8 @@ END$$
 
 -- history_row: the row that a key names, in whatever spelling its column reads.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_row$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_row(IN p_key longtext, OUT o_key longtext,
+    OUT o_found boolean) SQL SECURITY DEFINER
 COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body c39d25915aff]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;

@@ -18,8 +18,8 @@ BEGIN
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_todo$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_todo(
-    IN p_whole boolean, IN p_named boolean, IN p_all boolean) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_todo(IN p_whole boolean, IN p_named boolean,
+    IN p_all boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body c69f6b234b72]'
 BEGIN
     IF p_named THEN
@@ -65,8 +65,8 @@ BEGIN
     LEFT JOIN `camunda7`.`ACT_RE_PROCDEF` AS d ON d.`ID_` = b.`PROC_DEF_ID_`;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_set$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_set(IN p_whole boolean, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_set(IN p_whole boolean,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body edb6a29348eb]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -365,8 +365,8 @@ BEGIN
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_todo$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_todo(
-    IN p_whole boolean, IN p_named boolean, IN p_all boolean) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_todo(IN p_whole boolean, IN p_named boolean,
+    IN p_all boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body d7c2bf8357da]'
 BEGIN
     IF p_named THEN
@@ -403,8 +403,8 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS b ON b.`ID_` = f.id;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_set$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_set(IN p_whole boolean, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_set(IN p_whole boolean,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body f951edc7377f]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
@@ -490,8 +490,8 @@ BEGIN
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_todo$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_todo(
-    IN p_whole boolean, IN p_named boolean, IN p_all boolean) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_todo(IN p_whole boolean, IN p_named boolean,
+    IN p_all boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a REMOVAL_TIME_. [body f6eed1be8ca3]'
 BEGIN
     IF p_named THEN
@@ -541,8 +541,8 @@ BEGIN
     LEFT JOIN `camunda7`.`ACT_RE_DECISION_DEF` AS d ON d.`ID_` = b.`DEC_DEF_ID_`;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_set$$
-CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_set(IN p_whole boolean, OUT o_rows longtext)
-    SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_set(IN p_whole boolean,
+    OUT o_rows longtext) SQL SECURITY DEFINER
 COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body ee22f0a1d36b]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;

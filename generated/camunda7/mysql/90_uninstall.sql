@@ -11,23 +11,26 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_camunda7;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`
-    DROP INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_INCIDENT' AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_INCIDENT`' ' DROP INDEX `windrow_ACT_HI_INCIDENT_JOB_DEF_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_INCIDENT'
+    AND s.index_name = 'windrow_ACT_HI_INCIDENT_JOB_DEF_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT`
-    DROP INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_DEC_OUT' AND s.index_name = 'windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_DEC_OUT`' ' DROP INDEX `windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_DEC_OUT'
+    AND s.index_name = 'windrow_ACT_HI_DEC_OUT_BYTEARRAY_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN`
-    DROP INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_DEC_IN' AND s.index_name = 'windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `camunda7`.`ACT_HI_DEC_IN`' ' DROP INDEX `windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'camunda7' AND s.table_name = 'ACT_HI_DEC_IN'
+    AND s.index_name = 'windrow_ACT_HI_DEC_IN_BYTEARRAY_ID_');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;

@@ -21,8 +21,8 @@ LANGUAGE sql STABLE AS $windrow$
 $windrow$;
 
 -- history_rows: the rows of act_hi_procinst. No SECURITY DEFINER: PostgreSQL takes its text into the statements that name it.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_rows() RETURNS TABLE (
-    o_key text, o_family text, o_time timestamp, o_root boolean, o_alone boolean, o_over boolean)
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_rows() RETURNS TABLE (o_key text, o_family text, o_time timestamp, o_root boolean,
+    o_alone boolean, o_over boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT r."id_"::text, (coalesce(r."root_proc_inst_id_", r."id_"))::text, r."removal_time_"::timestamp,
         coalesce(r."root_proc_inst_id_", r."id_") = r."id_",
@@ -472,9 +472,8 @@ END
 $windrow$;
 
 -- history_count: what a batch would delete of a window. Reads only.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(p_from timestamp, p_to timestamp, p_as_of timestamptz,
-    OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest timestamp, OUT o_roots text[],
-    OUT o_skip_keys text[], OUT o_skip_reasons text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(p_from timestamp, p_to timestamp, p_as_of timestamptz, OUT o_families bigint,
+    OUT o_rows bigint[], OUT o_oldest timestamp, OUT o_roots text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE

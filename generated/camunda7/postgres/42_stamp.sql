@@ -6,8 +6,8 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_camun
 -- The kernel's stamp_step() calls these. Row security would hide rows that must be stamped: with row_security = off it is an
 -- error, not a gap. Row w of stamp_set has an instance, its family, and in one row of a whole family the key of that as root.
 
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_next(
-    p_whole boolean, p_all boolean, p_after text, p_limit bigint, OUT o_last text, OUT o_keys text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
+    OUT o_last text, OUT o_keys text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -33,8 +33,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(boolean, boolean, text, bigint) IS
     'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [body 02e9e5966dfd]';
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean)
-    RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean) RETURNS TABLE (id text,
+    family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -65,8 +65,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
     'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [body 0173be352674]';
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(
-    p_whole boolean, p_ids text[], p_roots text[], p_families text[], p_times timestamp[], OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
+    p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $windrow$
 DECLARE
@@ -344,8 +344,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
     'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 58c271ff99e9]';
 
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(
-    p_whole boolean, p_all boolean, p_after text, p_limit bigint, OUT o_last text, OUT o_keys text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
+    OUT o_last text, OUT o_keys text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -361,8 +361,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(boolean, boolean, text, bigint) IS
     'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [body 2dbc45d00560]';
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[], p_lock boolean)
-    RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[],
+    p_lock boolean) RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -391,8 +391,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
     'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; what the roots say of times. [body f3f37f72271a]';
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(
-    p_whole boolean, p_ids text[], p_roots text[], p_families text[], p_times timestamp[], OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
+    p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $windrow$
 DECLARE
@@ -460,8 +460,8 @@ $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
     'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 97e88319c6f5]';
 
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(
-    p_whole boolean, p_all boolean, p_after text, p_limit bigint, OUT o_last text, OUT o_keys text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
+    OUT o_last text, OUT o_keys text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN
@@ -489,8 +489,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(boolean, boolean, text, bigint) IS
     'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [body 3f1746935969]';
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[], p_lock boolean)
-    RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[],
+    p_lock boolean) RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -521,8 +521,8 @@ END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
     'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [body 260d9080f7a0]';
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(
-    p_whole boolean, p_ids text[], p_roots text[], p_families text[], p_times timestamp[], OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
+    p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan SET timezone = 'UTC' AS $windrow$
 DECLARE

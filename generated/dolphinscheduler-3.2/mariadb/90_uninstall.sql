@@ -38,7 +38,7 @@ ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_dq_execute_result` DROP INDEX IF 
 ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_command` DROP INDEX IF EXISTS `windrow_t_ds_command_process_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert` DROP INDEX IF EXISTS `windrow_t_ds_alert_process_instance_id`,
-    ALGORITHM = INPLACE, LOCK = NONE;
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert` DROP INDEX IF EXISTS `windrow_t_ds_alert_process_instance_id`, ALGORITHM = INPLACE,
+    LOCK = NONE;
 
 DROP ROLE IF EXISTS `windrow_dolphi_dc6b0164_operator`, `windrow_dolphi_dc6b0164_auditor`, `windrow_dolphi_dc6b0164_owner`;

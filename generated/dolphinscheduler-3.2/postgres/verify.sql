@@ -14,5 +14,5 @@ LEFT JOIN pg_catalog.pg_index AS i ON i.indexrelid = x.oid
 ORDER BY n.index_name;
 
 -- process_instances: final roots by age, whether or not their family may go.
-SELECT date_trunc('month', i."end_time") AS ended, count(*) AS roots FROM "public"."t_ds_process_instance" AS i
-    WHERE i."is_sub_process" = 0 AND i."state" IN (3, 5, 6, 7) GROUP BY 1 ORDER BY 1;
+SELECT date_trunc('month', i."end_time") AS ended, count(*) AS roots FROM "public"."t_ds_process_instance" AS i WHERE i."is_sub_process" = 0
+    AND i."state" IN (3, 5, 6, 7) GROUP BY 1 ORDER BY 1;

@@ -62,8 +62,8 @@ END$$
 
 -- workflow_instances_members: the rows of one depth of work_seen, and the links of them.
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_members$$
-CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_members(
-    IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
+CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_members(IN p_depth integer,
+    IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
 COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 7ebae18ed509]'
 BEGIN
     IF p_lock THEN
@@ -142,20 +142,20 @@ BEGIN
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`parent_workflow_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id
-        LEFT JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_sub_workflow` AS t ON t.`sub_workflow_instance_id` = w.id LEFT
+        JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`parent_workflow_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0
-        LEFT JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0 LEFT
+        JOIN work_gone_2 AS o1 ON o1.id = t.`parent_workflow_instance_id` WHERE o1.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_serial_command` AS t ON t.`workflow_instance_id` = w.id;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`workflow_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_t_ds_task_instance AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = w.id
-        LEFT JOIN work_gone AS o1 ON o1.id = t.`workflow_instance_id` WHERE o1.id IS NULL;
+        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_group_queue` AS t ON t.`task_id` = w.id LEFT
+        JOIN work_gone AS o1 ON o1.id = t.`workflow_instance_id` WHERE o1.id IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_t_ds_task_instance AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_task_instance_context` AS t ON t.`task_instance_id` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
@@ -202,11 +202,11 @@ BEGIN
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
     -- t_ds_command: rows belong to t_ds_workflow_instance.
-    SELECT EXISTS (SELECT 1 FROM work_member AS w
-        STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0) INTO v_any;
+    SELECT EXISTS (SELECT 1 FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id
+        AND w.id <> 0) INTO v_any;
     IF v_any THEN
-        DELETE t FROM work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_command` AS t ON t.`workflow_instance_id` = w.id
+            AND w.id <> 0;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;
@@ -214,8 +214,8 @@ BEGIN
     SELECT EXISTS (SELECT 1 FROM work_member AS w
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0) INTO v_any;
     IF v_any THEN
-        DELETE t FROM work_member AS w
-            STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;
+        DELETE t FROM work_member AS w STRAIGHT_JOIN `dolphinscheduler`.`t_ds_error_command` AS t ON t.`workflow_instance_id` = w.id
+            AND w.id <> 0;
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
     SET o_rows = CONCAT(o_rows, v_rows, ', '), v_rows = 0;

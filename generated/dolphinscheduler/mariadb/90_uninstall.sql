@@ -23,7 +23,7 @@ ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_error_command` DROP INDEX IF EXIS
 ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_command` DROP INDEX IF EXISTS `windrow_t_ds_command_workflow_instance_id`,
     ALGORITHM = INPLACE, LOCK = NONE;
 
-ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert` DROP INDEX IF EXISTS `windrow_t_ds_alert_workflow_instance_id`,
-    ALGORITHM = INPLACE, LOCK = NONE;
+ALTER TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert` DROP INDEX IF EXISTS `windrow_t_ds_alert_workflow_instance_id`, ALGORITHM = INPLACE,
+    LOCK = NONE;
 
 DROP ROLE IF EXISTS `windrow_dolphi_d04cb0e5_operator`, `windrow_dolphi_d04cb0e5_auditor`, `windrow_dolphi_d04cb0e5_owner`;

@@ -11,41 +11,42 @@ SET SESSION lock_wait_timeout = 60;
 -- The ledger, the policies and the holds go with the database, and so does the event: copy what you must keep first.
 DROP DATABASE IF EXISTS windrow_dolphinscheduler;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_workflow_instance`
-    DROP INDEX `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e`, ALGORITHM = INPLACE, LOCK = NONE')
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_workflow_instance`'
+    ' DROP INDEX `windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e`, ALGORITHM = INPLACE, LOCK = NONE')
     FROM information_schema.statistics AS s WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_workflow_instance'
     AND s.index_name = 'windrow_t_ds_workflow_instance_project_code_is_sub_work_53908f8e');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`
-    DROP INDEX `windrow_t_ds_task_instance_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_task_instance'
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_task_instance`'
+    ' DROP INDEX `windrow_t_ds_task_instance_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_task_instance'
     AND s.index_name = 'windrow_t_ds_task_instance_workflow_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`
-    DROP INDEX `windrow_t_ds_error_command_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_error_command'
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_error_command`'
+    ' DROP INDEX `windrow_t_ds_error_command_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_error_command'
     AND s.index_name = 'windrow_t_ds_error_command_workflow_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_command`
-    DROP INDEX `windrow_t_ds_command_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_command`'
+    ' DROP INDEX `windrow_t_ds_command_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
     WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_command'
     AND s.index_name = 'windrow_t_ds_command_workflow_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
 
-SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0', 'ALTER TABLE `dolphinscheduler`.`t_ds_alert`
-    DROP INDEX `windrow_t_ds_alert_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE') FROM information_schema.statistics AS s
-    WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_alert' AND s.index_name = 'windrow_t_ds_alert_workflow_instance_id');
+SET @windrow_statement = (SELECT IF(COUNT(*) = 0, 'DO 0',
+    'ALTER TABLE `dolphinscheduler`.`t_ds_alert`' ' DROP INDEX `windrow_t_ds_alert_workflow_instance_id`, ALGORITHM = INPLACE, LOCK = NONE')
+    FROM information_schema.statistics AS s WHERE s.table_schema = 'dolphinscheduler' AND s.table_name = 't_ds_alert'
+    AND s.index_name = 'windrow_t_ds_alert_workflow_instance_id');
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;

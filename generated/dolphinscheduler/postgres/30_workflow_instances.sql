@@ -4,8 +4,8 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_dolphinscheduler_owner";
 
 -- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope bigint, cutoff timestamp)
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope bigint, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -42,8 +42,8 @@ $windrow$;
 -- workflow_instances_members: rows of t_ds_workflow_instance, locked or not: whether they are final, and roots; when they ended;
 -- the place of their project_code in p_scopes; then the links of them.
 CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_members(p_ids bigint[], p_lock boolean, p_scopes text[],
-    OUT o_ids bigint[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper bigint[], OUT o_lower bigint[])
+    OUT o_ids bigint[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper bigint[],
+    OUT o_lower bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -91,10 +91,10 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_count(p_m
     k_t_ds_task_instance integer[] DEFAULT NULL, k_t_ds_alert integer[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
-    k_t_ds_task_instance := coalesce(k_t_ds_task_instance, ARRAY(
-        SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
-    k_t_ds_alert := coalesce(k_t_ds_alert, ARRAY(
-        SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
+    k_t_ds_task_instance := coalesce(k_t_ds_task_instance,
+        ARRAY(SELECT t."id" FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
+    k_t_ds_alert := coalesce(k_t_ds_alert,
+        ARRAY(SELECT t."id" FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (k_t_ds_alert)),
         (SELECT count(*) FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
@@ -103,17 +103,16 @@ BEGIN
         (SELECT count(*) FROM "public"."t_ds_error_command" AS t WHERE t."workflow_instance_id" = ANY (p_members)
             AND t."workflow_instance_id" <> 0),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_sub_workflow" AS t
-            WHERE t."parent_workflow_instance_id" = ANY (p_members) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."sub_workflow_instance_id" = ANY (p_members)
-            ) AS t),
+            WHERE t."parent_workflow_instance_id" = ANY (p_members) UNION SELECT t.tableoid, t.ctid
+            FROM "public"."t_ds_relation_sub_workflow" AS t WHERE t."sub_workflow_instance_id" = ANY (p_members)) AS t),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."t_ds_relation_workflow_instance" AS t
             WHERE t."parent_workflow_instance_id" = ANY (p_members) UNION SELECT t.tableoid, t.ctid
             FROM "public"."t_ds_relation_workflow_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)
             AND t."workflow_instance_id" <> 0) AS t),
         (SELECT count(*) FROM "public"."t_ds_serial_command" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
-        (SELECT count(*) FROM (
-            SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t WHERE t."workflow_instance_id" = ANY (p_members) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (k_t_ds_task_instance)) AS t),
+        (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t
+            WHERE t."workflow_instance_id" = ANY (p_members) UNION SELECT t.tableoid, t.ctid FROM "public"."t_ds_task_group_queue" AS t
+            WHERE t."task_id" = ANY (k_t_ds_task_instance)) AS t),
         (SELECT count(*) FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (k_t_ds_task_instance)),
         (SELECT count(*) FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
         (SELECT count(*) FROM "public"."t_ds_workflow_instance" AS t WHERE t."id" = ANY (p_members))
@@ -124,8 +123,8 @@ $windrow$;
 -- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
 -- rule keeps is looked for while the rows are there that it names.
-CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(
-    p_run bigint, p_members bigint[], p_artifacts bigint[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_delete(p_run bigint, p_members bigint[], p_artifacts bigint[],
+    p_left integer[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -145,11 +144,9 @@ BEGIN
     FROM "public"."t_ds_task_instance" AS t
     WHERE t."workflow_instance_id" = ANY (p_artifacts)
       AND t."log_path" <> '';
-    n_t_ds_alert := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_alert)
-        THEN windrow_dolphinscheduler.those_found(k_t_ds_alert, ARRAY(
-        SELECT t."alert_id"::integer FROM "public"."t_ds_alert_send_status" AS t
-        WHERE t."alert_id" BETWEEN k_t_ds_alert[1] AND k_t_ds_alert[cardinality(k_t_ds_alert)] LIMIT cardinality(k_t_ds_alert)
-        )) ELSE k_t_ds_alert END;
+    n_t_ds_alert := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_alert) THEN windrow_dolphinscheduler.those_found(k_t_ds_alert,
+        ARRAY(SELECT t."alert_id"::integer FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" BETWEEN k_t_ds_alert[1]
+        AND k_t_ds_alert[cardinality(k_t_ds_alert)] LIMIT cardinality(k_t_ds_alert))) ELSE k_t_ds_alert END;
     DELETE FROM "public"."t_ds_alert_send_status" AS t WHERE t."alert_id" = ANY (n_t_ds_alert);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[1] := o_rows[1] + v_rows;
     DELETE FROM "public"."t_ds_alert" AS t WHERE t."workflow_instance_id" = ANY (p_members);
@@ -172,17 +169,15 @@ BEGIN
     DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."workflow_instance_id" = ANY (p_members);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_task_instance)
-        THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(
-        SELECT t."task_id"::integer FROM "public"."t_ds_task_group_queue" AS t
-        WHERE t."task_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
-        LIMIT cardinality(k_t_ds_task_instance))) ELSE k_t_ds_task_instance END;
+        THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(SELECT t."task_id"::integer
+        FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" BETWEEN k_t_ds_task_instance[1]
+        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance))) ELSE k_t_ds_task_instance END;
     DELETE FROM "public"."t_ds_task_group_queue" AS t WHERE t."task_id" = ANY (n_t_ds_task_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     n_t_ds_task_instance := CASE WHEN windrow_dolphinscheduler.are_close(k_t_ds_task_instance)
-        THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(
-        SELECT t."task_instance_id"::integer FROM "public"."t_ds_task_instance_context" AS t
-        WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1] AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)]
-        LIMIT cardinality(k_t_ds_task_instance))) ELSE k_t_ds_task_instance END;
+        THEN windrow_dolphinscheduler.those_found(k_t_ds_task_instance, ARRAY(SELECT t."task_instance_id"::integer
+        FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" BETWEEN k_t_ds_task_instance[1]
+        AND k_t_ds_task_instance[cardinality(k_t_ds_task_instance)] LIMIT cardinality(k_t_ds_task_instance))) ELSE k_t_ds_task_instance END;
     DELETE FROM "public"."t_ds_task_instance_context" AS t WHERE t."task_instance_id" = ANY (n_t_ds_task_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
     DELETE FROM "public"."t_ds_task_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members);
@@ -220,13 +215,13 @@ BEGIN
         WHERE i."end_time" < v_default
           AND i."is_sub_workflow" = 0
           AND i."state" IN (3, 5, 6, 7)
-          AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler.policy AS p
-              WHERE p.rule = 'workflow_instances' AND p.enabled AND p.scope = i."project_code"::text)
+          AND NOT EXISTS (SELECT FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
+              AND p.scope = i."project_code"::text)
     );
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 7da7a65941f3', 'delete 98648cb03862', 'members b7c587f4949d', 'next 81d206f6a3a8', 'scope db32d0b7fa81',
-    'undated 995df0e884a9', 'unlisted 9964818be6f4'
+    'count 6939fec3b647', 'delete 3c08465a6c97', 'members b7c587f4949d', 'next 81d206f6a3a8', 'scope db32d0b7fa81',
+    'undated 995df0e884a9', 'unlisted 498b9ba0a821'
 ]);
 RESET ROLE;

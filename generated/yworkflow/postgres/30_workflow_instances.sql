@@ -4,8 +4,8 @@
 SET lock_timeout = '5s'; SET statement_timeout = '1min'; SET ROLE "windrow_yworkflow_owner";
 
 -- workflow_instances_scope: whom the rule may clean, and up to which end time (exclusive). One row per scope with a policy.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_scope(p_as_of timestamptz, p_retention bigint, p_scope text)
-    RETURNS TABLE (scope text, cutoff timestamp)
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_scope(p_as_of timestamptz, p_retention bigint,
+    p_scope text) RETURNS TABLE (scope text, cutoff timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
@@ -41,8 +41,8 @@ $windrow$;
 -- workflow_instances_members: rows of workflow_instance, locked or not: whether they are final, and roots; when they ended;
 -- the place of their workflow_definition_id in p_scopes.
 CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_members(p_ids integer[], p_lock boolean, p_scopes text[],
-    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[],
-    OUT o_upper integer[], OUT o_lower integer[])
+    OUT o_ids integer[], OUT o_final boolean[], OUT o_root boolean[], OUT o_ended timestamp[], OUT o_place bigint[], OUT o_upper integer[],
+    OUT o_lower integer[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off AS $windrow$
 BEGIN
     IF p_lock THEN
@@ -66,17 +66,16 @@ $windrow$;
 
 -- workflow_instances_count: how many rows of each table belong to the given members, in the order of deletion. The keys of tables
 -- in between are read where they are not given.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_count(p_members integer[], k_state_instance integer[] DEFAULT NULL)
-    RETURNS bigint[]
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_count(p_members integer[],
+    k_state_instance integer[] DEFAULT NULL) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
-    k_state_instance := coalesce(k_state_instance, ARRAY(
-        SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
+    k_state_instance := coalesce(k_state_instance,
+        ARRAY(SELECT t."id" FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)));
     RETURN ARRAY[
         (SELECT count(*) FROM "public"."persistent_attribute" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
-        (SELECT count(*) FROM (
-            SELECT t.tableoid, t.ctid FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (k_state_instance) UNION
-            SELECT t.tableoid, t.ctid FROM "public"."state_instance_history" AS t
+        (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."state_instance_history" AS t
+            WHERE t."state_instance_id" = ANY (k_state_instance) UNION SELECT t.tableoid, t.ctid FROM "public"."state_instance_history" AS t
             WHERE t."previous_state_instance_id" = ANY (k_state_instance)) AS t),
         (SELECT count(*) FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (k_state_instance)),
         (SELECT count(*) FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members)),
@@ -88,8 +87,8 @@ $windrow$;
 -- workflow_instances_delete: deletes the families of the given members, children before parents. Has no transaction control.
 -- Where keys lie close together, with fewer rows among them than keys, only what is there is looked for. What a trigger or a
 -- rule keeps is looked for while the rows are there that it names.
-CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(
-    p_run bigint, p_members integer[], p_artifacts integer[], p_left integer[], p_watched boolean, OUT o_rows bigint[])
+CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_delete(p_run bigint, p_members integer[], p_artifacts integer[],
+    p_left integer[], p_watched boolean, OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -118,22 +117,22 @@ BEGIN
         RAISE EXCEPTION '% rows of % were deleted, and % archived', v_rows, 'persistent_attribute', v_kept
             USING HINT = 'A trigger or a rule on its archive keeps them out. The batch is rolled back.';
     END IF; o_rows[1] := o_rows[1] + v_rows;
-    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
-        SELECT t."state_instance_id"::integer FROM "public"."state_instance_history" AS t
-        WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
-        LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
+    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance,
+        ARRAY(SELECT t."state_instance_id"::integer FROM "public"."state_instance_history" AS t
+        WHERE t."state_instance_id" BETWEEN k_state_instance[1]
+        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
     DELETE FROM "public"."state_instance_history" AS t WHERE t."state_instance_id" = ANY (n_state_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
-        SELECT t."previous_state_instance_id"::integer FROM "public"."state_instance_history" AS t
-        WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
-        LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
+    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance,
+        ARRAY(SELECT t."previous_state_instance_id"::integer FROM "public"."state_instance_history" AS t
+        WHERE t."previous_state_instance_id" BETWEEN k_state_instance[1]
+        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
     DELETE FROM "public"."state_instance_history" AS t WHERE t."previous_state_instance_id" = ANY (n_state_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
-    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance, ARRAY(
-        SELECT t."state_instance_id"::integer FROM "public"."state_instance_owners" AS t
-        WHERE t."state_instance_id" BETWEEN k_state_instance[1] AND k_state_instance[cardinality(k_state_instance)]
-        LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
+    n_state_instance := CASE WHEN windrow_yworkflow.are_close(k_state_instance) THEN windrow_yworkflow.those_found(k_state_instance,
+        ARRAY(SELECT t."state_instance_id"::integer FROM "public"."state_instance_owners" AS t
+        WHERE t."state_instance_id" BETWEEN k_state_instance[1]
+        AND k_state_instance[cardinality(k_state_instance)] LIMIT cardinality(k_state_instance))) ELSE k_state_instance END;
     DELETE FROM "public"."state_instance_owners" AS t WHERE t."state_instance_id" = ANY (n_state_instance);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     DELETE FROM "public"."state_instance" AS t WHERE t."workflow_instance_id" = ANY (p_members);
@@ -169,13 +168,13 @@ BEGIN
         FROM "public"."workflow_instance" AS i
         WHERE i."updated_at" < v_default
           AND i."status" IN ('KILLED', 'COMPLETED')
-          AND NOT EXISTS (SELECT FROM windrow_yworkflow.policy AS p
-              WHERE p.rule = 'workflow_instances' AND p.enabled AND p.scope = i."workflow_definition_id"::text)
+          AND NOT EXISTS (SELECT FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
+              AND p.scope = i."workflow_definition_id"::text)
     );
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count a0f60c4b61b7', 'delete 2ac5d7799e37', 'members 698d923eb2dd', 'next 7665d1bc9e84', 'scope cba6c9ffdef4',
-    'undated db1275578a3c', 'unlisted 5ab8765d6de4'
+    'count 07c6f6af8a8e', 'delete 933ca258bb2f', 'members 698d923eb2dd', 'next 7665d1bc9e84', 'scope cba6c9ffdef4',
+    'undated db1275578a3c', 'unlisted 7c9786c1675b'
 ]);
 RESET ROLE;

@@ -166,7 +166,7 @@ fn the_scan_index_covers_what_is_compared_with_one_value() {
     );
     assert!(
         text(&graph, Dialect::Postgres, "20_indexes.sql")
-            .contains("ON \"public\".\"orders\" (\"shop\", \"ended\", \"id\")\n    WHERE ")
+            .contains("ON \"public\".\"orders\" (\"shop\", \"ended\", \"id\") WHERE ")
     );
 }
 

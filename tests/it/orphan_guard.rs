@@ -85,8 +85,10 @@ fn a_root_that_is_named_by_another_key_is_locked_by_its_own() {
         ),
     ] {
         let files = render::bundle(&graph, dialect).expect("it renders").files;
+        // However the lines are broken.
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            files.iter().any(|file| file.text.contains(way)),
+            files.iter().any(|file| one_line(&file.text).contains(way)),
             "{dialect:?}"
         );
     }

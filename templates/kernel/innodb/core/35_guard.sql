@@ -219,7 +219,7 @@ END;
 --# create procedure read_shapes
 CREATE PROCEDURE read_shapes()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_shape with the columns of the tables of the spec. is_known: they belong to keys or edges.'
+COMMENT 'Fills work_shape with the columns of the tables of the spec. is_known: they belong to keys or edges; is_made: the server sets them with others.'
 BEGIN
     DECLARE v_schema varchar(64);
     DECLARE v_tables longtext;
@@ -237,9 +237,10 @@ BEGIN
         encoding    varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         collation   varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         position    bigint       NOT NULL,
-        is_known    boolean      NOT NULL
+        is_known    boolean      NOT NULL,
+        is_made     boolean      NOT NULL
     ) ENGINE = InnoDB;
-    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation, position, is_known)
+    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation, position, is_known, is_made)
     SELECT
         CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '.', LOWER(c.column_name)),
         c.table_name,
@@ -254,7 +255,8 @@ BEGIN
         COALESCE(c.collation_name, ''),
         c.ordinal_position,
         LOCATE(LOWER(CONCAT('|', c.table_name, '.', c.column_name, '|')), v_known) > 0
-            OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0
+            OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0,
+        COALESCE(c.generation_expression, '') <> '' OR c.extra LIKE '%on update%'
     FROM information_schema.columns AS c
     WHERE c.table_schema = v_schema
       AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '|'), v_tables) > 0;
@@ -274,17 +276,18 @@ BEGIN
     DECLARE v_going  longtext;
     DECLARE v_sets   longtext;
     DECLARE v_set    longtext;
-    DECLARE v_seen   bigint;
+    DECLARE v_seen   longtext;
+    DECLARE v_count  bigint;
     SET SESSION group_concat_max_len = 67108864;
     CALL known_names(true, v_schema, v_going);
     CALL known_sets(v_sets, v_set);
     -- What is made of other columns, or is set to the time of each UPDATE, is set with them.
-    SELECT LOWER(CONCAT(v_sets, COALESCE(CONCAT(GROUP_CONCAT(CONCAT(c.table_name, '.', c.column_name) SEPARATOR '|'), '|'), '')))
+    CALL read_shapes();
+    SELECT LOWER(CONCAT(v_sets, COALESCE(CONCAT(GROUP_CONCAT(CONCAT(s.table_name, '.', s.column_name) SEPARATOR '|'), '|'), '')))
     INTO v_sets
-    FROM information_schema.columns AS c
-    WHERE c.table_schema = v_schema
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '|'), v_set) > 0
-      AND (COALESCE(c.generation_expression, '') <> '' OR c.extra LIKE '%on update%');
+    FROM work_shape AS s
+    WHERE LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, s.table_name, LOWER(s.table_name)), '|'), v_set) > 0
+      AND s.is_made;
     DROP TEMPORARY TABLE IF EXISTS work_stranger;
     CREATE TEMPORARY TABLE work_stranger (
         position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,
@@ -378,25 +381,13 @@ BEGIN
       )
     ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
     IF v_beside <> '' THEN
-        SELECT COUNT(*)
-        INTO v_seen
-        FROM information_schema.referential_constraints AS f
-        WHERE f.constraint_schema <> v_schema
-          AND f.unique_constraint_schema = v_schema
-          AND LOCATE(
-              CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
-              CONCAT(
-                  IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
-                  IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_set, '')
-              )
-          ) > 0;
-        IF v_seen < 1 + (CHAR_LENGTH(v_beside) - CHAR_LENGTH(REPLACE(v_beside, '|key ', ''))) / 5 THEN
+        CALL keys_beside(v_seen, v_count);
+        IF v_count < 1 + (CHAR_LENGTH(v_beside) - CHAR_LENGTH(REPLACE(v_beside, '|key ', ''))) / 5 THEN
             INSERT INTO work_stranger (object, detail, acts)
             VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
         END IF;
     END IF;
     -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact.
-    CALL read_shapes();
     INSERT INTO work_stranger (object, detail, acts)
     SELECT
         MAX(IF(s.place = p.own, s.table_name, NULL)),
@@ -498,9 +489,9 @@ END;
 -- keys_beside, catalog_beside: the same of the foreign keys of other databases. To find them, MariaDB opens every table of the
 -- server, but for who has the right PROCESS: he may ask InnoDB, which knows names as files have them.
 --# create procedure keys_beside
-CREATE PROCEDURE keys_beside(OUT o_keys longtext)
+CREATE PROCEDURE keys_beside(OUT o_keys longtext, OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'What catalog_beside() answers, by the catalog of the whole server.'
+COMMENT 'What catalog_beside() answers, as far as the owner role may read it, and how many keys these are.'
 BEGIN
     DECLARE v_schema varchar(64);
     DECLARE v_going  longtext;
@@ -512,8 +503,8 @@ BEGIN
         CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
             ' ', f.update_rule)
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
-    ), '')
-    INTO o_keys
+    ), ''), COUNT(*)
+    INTO o_keys, o_count
     FROM information_schema.referential_constraints AS f
     WHERE f.constraint_schema <> v_schema
       AND f.unique_constraint_schema = v_schema
@@ -531,16 +522,17 @@ SQL SECURITY DEFINER
 COMMENT 'The foreign keys of tables of other databases that act where rows of the spec go or are set, between bars.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_count  bigint;
     DECLARE v_here   varchar(400);
     DECLARE v_going  longtext;
     DECLARE v_set    longtext;
     DECLARE EXIT HANDLER FOR 1227
     BEGIN
-        CALL keys_beside(o_keys);
+        CALL keys_beside(o_keys, v_count);
         SET SESSION group_concat_max_len = v_length;
     END;
     SET SESSION group_concat_max_len = 67108864;
-    /*!80000 CALL keys_beside(o_keys); */
+    /*!80000 CALL keys_beside(o_keys, v_count); */
     -- 1: ON DELETE CASCADE, 2: ON DELETE SET NULL, 4 and 8: the same ON UPDATE.
     /*M!
     SELECT

@@ -123,22 +123,29 @@ const MAY_BEGIN: [&str; 4] = ["ON ", "SQL SECURITY ", "DROP INDEX ", "' DROP IND
 /// The head of each routine of PostgreSQL on as few lines as it takes: what it is given and answers, and below that how it is
 /// called.
 pub(super) fn heads(text: &str) -> String {
-    let (create, open) = ("CREATE OR REPLACE FUNCTION ", "\nAS $windrow$\n");
+    let open = "\nAS $windrow$\n";
+    with_heads(text, "CREATE OR REPLACE FUNCTION ", open, |head| {
+        match head.split_once("\nLANGUAGE ") {
+            // A comment would hide what comes behind it.
+            Some((signature, called)) if !head.contains("--") => {
+                let signature = fit(&one_space_apart(signature));
+                let called = fit(&format!("LANGUAGE {called} AS $windrow$"));
+                format!("{signature}\n{called}\n")
+            }
+            _ => format!("{head}{open}"),
+        }
+    })
+}
+
+/// A text whose heads, each from `create` to `open`, are laid out with what opens the body behind them.
+fn with_heads(text: &str, create: &str, open: &str, lay: impl Fn(&str) -> String) -> String {
     let mut laid = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(create) {
         laid.push_str(&rest[..at]);
         rest = &rest[at..];
         let Some(end) = rest.find(open) else { break };
-        let head = &rest[..end];
-        match head.split_once("\nLANGUAGE ") {
-            // A comment would hide what comes behind it.
-            Some((signature, called)) if !head.contains("--") => {
-                let called = format!("LANGUAGE {called} AS $windrow$").replace(" SET ", "\nSET ");
-                laid.extend([&fit(&one_space_apart(signature)), "\n", &fit(&called), "\n"]);
-            }
-            _ => laid.extend([head, open]),
-        }
+        laid.push_str(&lay(&rest[..end]));
         rest = &rest[end + open.len()..];
     }
     laid + rest
@@ -157,17 +164,10 @@ fn one_space_apart(text: &str) -> String {
 pub(super) fn signatures(text: &str, owner: &str) -> String {
     let (create, open) = ("CREATE PROCEDURE ", "\nCOMMENT '");
     let defined = format!("CREATE DEFINER = {owner} PROCEDURE ");
-    let mut laid = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(create) {
-        laid.push_str(&rest[..at]);
-        rest = &rest[at..];
-        let Some(end) = rest.find(open) else { break };
-        let signature = rest[..end].replacen(create, &defined, 1);
-        laid.push_str(&fit(&signature).replacen(&defined, create, 1));
-        rest = &rest[end..];
-    }
-    laid + rest
+    with_heads(text, create, open, |head| {
+        let signature = head.replacen(create, &defined, 1);
+        fit(&signature).replacen(&defined, create, 1) + open
+    })
 }
 
 #[cfg(test)]

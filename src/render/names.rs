@@ -151,6 +151,15 @@ pub fn role_name(dialect: Dialect, control: &str, suffix: &str) -> String {
     format!("{}_{hash}_{suffix}", &control[..limit - hash.len() - 1])
 }
 
+/// The present instant on MySQL, for a view, which knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is
+/// when it is compared.
+pub(super) fn present(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Timestamptz => "NOW(6)",
+        _ => "UTC_TIMESTAMP(6)",
+    }
+}
+
 /// An instant in UTC, given as an expression of MySQL, as the application writes it.
 pub(super) fn local(graph: &Graph, kind: Kind, instant: &str) -> String {
     match (kind, fixed_offset(&graph.time_zone)) {

@@ -2,7 +2,8 @@
 
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::names::{
-    control_name, escaped, home, id_type, least_key, local, near, typed, variable, work_table,
+    control_name, escaped, home, id_type, least_key, local, near, present, typed, variable,
+    work_table,
 };
 use super::rules::{by_calendar, by_end, time_name};
 use super::views::{
@@ -210,8 +211,7 @@ fn times_view(
             format!("(p_as_of - make_interval(secs => {seconds})){time_zone}")
         }
     };
-    // A view knows no variable and no session: NOW() is in its zone, as a TIMESTAMP is when it is compared.
-    let now = if zoned { "NOW(6)" } else { "UTC_TIMESTAMP(6)" };
+    let now = present(kind);
     let cutoff_now = |retention: &str| {
         let before = format!("{now} - INTERVAL GREATEST({retention}, {minimum}) + {lag} SECOND");
         local(graph, kind, &before)

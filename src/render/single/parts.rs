@@ -3,7 +3,7 @@
 use super::views::KeyView;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
-use crate::render::names::{control_name, home, local};
+use crate::render::names::{control_name, home, local, present};
 
 /// Where a text is written for both MySQL and MariaDB.
 const EITHER: Dialect = Dialect::Mysql;
@@ -188,17 +188,9 @@ pub(super) fn part(text: &str, index: usize, composite: bool) -> String {
     }
 }
 
-/// The present instant as a column of this kind has it. A view knows no variable and no session: NOW() is in its zone, as a
-/// TIMESTAMP is when it is compared.
+/// The present instant as a column of this kind has it.
 pub(super) fn now(graph: &Graph, kind: Kind) -> String {
-    local(graph, kind, clock(kind))
-}
-
-fn clock(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Timestamptz => "NOW(6)",
-        _ => "UTC_TIMESTAMP(6)",
-    }
+    local(graph, kind, present(kind))
 }
 
 /// What the time of a row must lie before now, for a view; empty where rows go whatever their age.
@@ -209,7 +201,7 @@ pub(super) fn cutoff_now(graph: &Graph, rule: &Rule, single: &Single) -> String 
     let default = rule.retention.default.unwrap_or_default();
     let (minimum, lag) = (rule.retention.minimum, rule.retention.safety_lag);
     let before = |retention: &str| {
-        let instant = clock(time.kind);
+        let instant = present(time.kind);
         let seconds = format!("GREATEST({retention}, {minimum}) + {lag}");
         local(
             graph,

@@ -4,11 +4,9 @@ use serde::Serialize;
 
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Member, Own, Rule, Stamp, TableId, Timed};
+use crate::render::layout;
 use crate::render::names::home;
 use crate::render::via;
-
-/// No line of SQL is longer.
-const LONGEST_LINE: usize = 140;
 
 /// How rows `t` are found from row `w`, which has the key of an instance (`id`), that of its `family`, and the removal time
 /// of both. Where a whole family is stamped, the row of that has its key once more (`root`), on MySQL and MariaDB a flag.
@@ -291,7 +289,7 @@ impl Found {
         for change in &mut changes {
             // `    WHERE … AND t."…" IS DISTINCT FROM w.due;`
             let around = 44 + rule.end_time.name.len();
-            change.is_long = change.on.len() + change.also.len() + around > LONGEST_LINE;
+            change.is_long = change.on.len() + change.also.len() + around > layout::WIDTH;
         }
         changes
     }

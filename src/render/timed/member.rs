@@ -112,13 +112,6 @@ pub(super) struct Tables<'a> {
     pub(super) dialect: Dialect,
 }
 
-/// What says of the rows of a table whether they go.
-struct Said {
-    conditions: Vec<String>,
-    alone: Vec<String>,
-    predicates: Vec<String>,
-}
-
 impl Tables<'_> {
     /// One of them, by its position from 1.
     pub(super) fn member(&self, position: usize, member: &Member) -> MemberView {
@@ -221,13 +214,8 @@ impl Tables<'_> {
             && view.referrers.is_empty()
             && view.archive.is_none();
         view.stays = stays(&view, &of_others);
-        let said = self.said(&view, &families, &of_others);
-        MemberView {
-            conditions: said.conditions,
-            alone: said.alone,
-            predicates: said.predicates,
-            ..view
-        }
+        self.say(&mut view, &families, &of_others);
+        view
     }
 
     /// The tables beside the rule that refer to rows of a member.
@@ -244,8 +232,8 @@ impl Tables<'_> {
             .collect()
     }
 
-    /// What rows of a table must be to be of the rule, and to go.
-    fn said(&self, view: &MemberView, families: &[String], of_others: &[&Kept]) -> Said {
+    /// Says what rows of a table must be to be of the rule, and to go.
+    fn say(&self, view: &mut MemberView, families: &[String], of_others: &[&Kept]) {
         let by_family = self.timed.unit == Unit::Family;
         let candidates = self.rule.candidates.iter().filter(|_| view.root);
         let conditions: Vec<String> = candidates
@@ -273,11 +261,9 @@ impl Tables<'_> {
             let (column, list) = (format!("{}::text", kept.column), format!("k.{}", kept.list));
             spares(&column, &list)
         }));
-        Said {
-            conditions,
-            alone,
-            predicates,
-        }
+        view.conditions = conditions;
+        view.alone = alone;
+        view.predicates = predicates;
     }
 
     /// What a deletion from the table is for.

@@ -219,7 +219,7 @@ END;
 --# create procedure read_shapes
 CREATE PROCEDURE read_shapes()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_shape with the columns of the tables of the spec. is_known: they belong to keys or edges; is_made: the server sets them with others.'
+COMMENT 'Fills work_shape with the columns of these tables. is_known: of keys or edges; is_made: set by the server with others.'
 BEGIN
     DECLARE v_schema varchar(64);
     DECLARE v_tables longtext;

@@ -51,34 +51,6 @@ fn letters(key: &KnownKey) -> String {
     key.effects.iter().map(|effect| letter(effect)).collect()
 }
 
-/// A foreign key that the spec accounts for, as the kernel of MySQL and MariaDB knows it: its columns and those that they
-/// name, sorted, in lower case, as names of columns are compared; what it may do, as the catalog says it.
-#[derive(Serialize)]
-pub(super) struct KeyRow {
-    table_name: String,
-    pairs: String,
-    parent: String,
-    effects: String,
-}
-
-/// The foreign keys that a spec accounts for.
-pub(super) fn rows(graph: &Graph) -> Vec<KeyRow> {
-    let row = |key: KnownKey| {
-        let pairs = key.pairs.iter();
-        let mut pairs: Vec<String> = pairs
-            .map(|(column, named)| format!("{column} -> {named}").to_lowercase())
-            .collect();
-        pairs.sort();
-        KeyRow {
-            pairs: pairs.join(", "),
-            effects: key.effects.join(","),
-            table_name: key.table,
-            parent: key.parent,
-        }
-    };
-    graph.known_keys().into_iter().map(row).collect()
-}
-
 /// What a foreign key does as a row that it names goes, as PostgreSQL's catalog has it.
 fn letter(effect: &str) -> &'static str {
     match effect {

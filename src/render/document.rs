@@ -550,7 +550,7 @@ pub(super) fn has_collects(graph: &Graph, purge: &Purge, dialect: Dialect) -> bo
 }
 
 /// The columns that name files, each once.
-fn files(graph: &Graph) -> Vec<[&str; 2]> {
+pub(super) fn files(graph: &Graph) -> Vec<[&str; 2]> {
     let mut files = Vec::new();
     for artifact in graph.rules.iter().flat_map(|rule| &rule.artifacts) {
         let table = &graph.table(artifact.table).name;

@@ -30,8 +30,8 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
         ),
         (
             true,
-            "32_tables.sql",
-            "what names the tables of the application: their locks, keys, orphans and files",
+            "31_shadows.sql",
+            "what could hide the tables of the application",
         ),
         (
             view.throttles.has_routines(),
@@ -218,7 +218,7 @@ impl<'a> Press<'a> {
         };
         // Queries of the spec are its own text, and may have lines of a string in them.
         let body = match self.view.throttles.has_queries() {
-            true if ["32_tables.sql", "36_waits.sql"].contains(&name) => body,
+            true if name == "36_waits.sql" => body,
             _ => layout::wrapped(&body),
         };
         let path = self.path(name);

@@ -6,6 +6,7 @@ use super::indexes::index_rows;
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
+use super::tables::counted;
 use super::{acting, document, restore};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
@@ -41,7 +42,11 @@ struct SpecDocument<'a> {
     jobs: Vec<Starts>,
     windows: Vec<document::Window<'a>>,
     tables: Vec<Table<'a>>,
-    keys: Vec<acting::KeyRow>,
+    keys: Vec<acting::KeyDocument>,
+    edges: Vec<acting::EdgeDocument<'a>>,
+    /// The columns that name files, with their tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<[&'a str; 2]>,
     ignored: Vec<&'a str>,
     indexes: Vec<Index>,
 }
@@ -153,7 +158,9 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
         jobs: jobs.collect(),
         windows: document::windows(graph),
         tables: tables.collect(),
-        keys: acting::rows(graph),
+        keys: acting::documents(graph),
+        edges: acting::edges(graph, &counted(plan)),
+        files: document::files(graph),
         ignored: graph.ignored.iter().map(|it| it.table.as_str()).collect(),
         indexes: indexes.collect(),
     })

@@ -1,17 +1,16 @@
 //! The view of a whole spec.
 
 use super::archive::ArchiveView;
-use super::edges::none;
 use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
 use super::names::{control_name, escaped, home, role_name};
 use super::rule_view::rule_view;
-use super::rules::{by_calendar, by_end};
+use super::rules::by_calendar;
 use super::tables::{counted, deleted, looked_into, referring, updates};
-use super::views::{AccountsView, FileView, LockedView, OrphanView, RuleView, SpecView, TableView};
-use super::{archive, document, grants, kernel, orphan_guard, registry, settings, single, stamp};
+use super::views::{AccountsView, LockedView, RuleView, SpecView, TableView};
+use super::{archive, document, grants, kernel, orphan_guard, registry, settings, stamp};
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Rule, TableId};
+use crate::graph::{Graph, Rule, TableId};
 use crate::plan::{self, Plan};
 
 /// The routines that an auditor may call on MySQL and MariaDB: they read.
@@ -90,11 +89,6 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         stamped: stamp::views(graph, dialect),
         indexes_reversed: indexes.iter().rev().cloned().collect(),
         indexes,
-        edges: orphans(graph, &tables, dialect),
-        going_tables: deleted
-            .iter()
-            .map(|id| dialect.qualified(home(graph, dialect), &graph.table(*id).name))
-            .collect(),
         tables: tables
             .iter()
             .map(|id| table_view(graph, *id, deleted.contains(id), dialect))
@@ -111,16 +105,10 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
         guards: orphan_guard::views(graph, dialect),
         auditor_routines,
         operator_routines,
-        by_end: graph.rules.iter().any(by_end),
-        by_family: graph
-            .rules
-            .iter()
-            .any(|rule| by_end(rule) || single::has_family(rule)),
         by_calendar: graph.rules.iter().any(|rule| by_calendar(graph, rule)),
         definitions: definitions(graph, dialect),
         throttles: settings::throttles(graph, dialect, home(graph, dialect)),
         rules,
-        files: files_view(graph, dialect),
         session: kernel::session(Some(&control)),
         session_outside: kernel::session(None),
         grants: Vec::new(),
@@ -204,16 +192,6 @@ fn told(
     }
 }
 
-/// The edges that are looked over for orphans.
-fn orphans(graph: &Graph, tables: &[TableId], dialect: Dialect) -> Vec<OrphanView> {
-    let edges = |id: &TableId| {
-        let id = *id;
-        let edges = graph.table(id).edges.iter().filter(|edge| !edge.alone);
-        edges.map(move |edge| orphan_view(graph, id, edge, dialect))
-    };
-    tables.iter().flat_map(edges).collect()
-}
-
 /// The tables whose rows are locked, each with the column on which the right to do so is given.
 fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
     let mut roots: Vec<(TableId, &str)> = graph
@@ -269,48 +247,4 @@ pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
             updates: String::new(),
         })
         .collect()
-}
-
-/// The columns that name files, each once.
-pub(super) fn files_view(graph: &Graph, dialect: Dialect) -> Vec<FileView> {
-    let mut files = Vec::new();
-    for artifact in graph.rules.iter().flat_map(|rule| &rule.artifacts) {
-        let name = &graph.table(artifact.table).name;
-        let file = FileView {
-            table: dialect.qualified(home(graph, dialect), name),
-            table_literal: dialect.text(name),
-            path: dialect.ident(&artifact.path),
-        };
-        if !files.contains(&file) {
-            files.push(file);
-        }
-    }
-    files
-}
-
-pub(super) fn orphan_view(graph: &Graph, id: TableId, edge: &Edge, dialect: Dialect) -> OrphanView {
-    let table = graph.table(id);
-    OrphanView {
-        literal: dialect.text(&format!("{}.{}", table.name, edge.columns())),
-        table: dialect.qualified(home(graph, dialect), &table.name),
-        column: dialect.ident(&edge.column.name),
-        none: none(edge, dialect),
-        parent: dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name),
-        present: edge
-            .pairs()
-            .map(|(column, _)| format!("c.{} IS NOT NULL", dialect.ident(&column.name)))
-            .collect::<Vec<_>>()
-            .join(" AND "),
-        same: edge
-            .pairs()
-            .map(|(column, named)| {
-                format!(
-                    "p.{} = c.{}",
-                    dialect.ident(&named.name),
-                    dialect.ident(&column.name)
-                )
-            })
-            .collect::<Vec<_>>()
-            .join(" AND "),
-    }
 }

@@ -102,8 +102,13 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
-        "32_tables.sql",
-        include_str!("../../templates/mysql/32_tables.sql"),
+        "31_shadows.sql",
+        include_str!("../../templates/mysql/31_shadows.sql"),
+    ),
+    (
+        "mysql",
+        "36_waits.sql",
+        include_str!("../../templates/mysql/36_waits.sql"),
     ),
     (
         "mysql",

@@ -43,23 +43,14 @@ pub(super) struct SpecView {
     /// What the kernel is told of the whole installation.
     #[serde(skip)]
     pub(super) told: kernel::Told,
-    /// Each column that names files.
-    pub(super) files: Vec<FileView>,
     pub(super) throttles: ThrottlesView,
     /// What has removal times that can be set anew.
     pub(super) stamped: Vec<stamp::StampView>,
-    /// Whether there are rules by the end of families, rules by something else, and of these, rules of single rows and
-    /// rules with a fallback.
-    pub(super) by_end: bool,
-    /// Whether rows of other tables go with those of a rule's root table.
-    pub(super) by_family: bool,
     /// Whether a rule counts days of the calendar.
     pub(super) by_calendar: bool,
     pub(super) indexes: Vec<IndexView>,
     pub(super) indexes_reversed: Vec<IndexView>,
-    pub(super) edges: Vec<OrphanView>,
     pub(super) tables: Vec<TableView>,
-    pub(super) going_tables: Vec<String>,
     /// The tables beside that say how long something is kept.
     pub(super) definitions: Vec<TableView>,
     /// Tables beside these that refer to rows of rules by time.
@@ -291,25 +282,6 @@ pub(super) struct ArtifactView {
     pub(super) column: String,
     pub(super) host: String,
     pub(super) path: String,
-}
-
-#[derive(PartialEq, Serialize)]
-pub(super) struct FileView {
-    pub(super) table: String,
-    pub(super) table_literal: String,
-    pub(super) path: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct OrphanView {
-    pub(super) literal: String,
-    pub(super) table: String,
-    pub(super) column: String,
-    pub(super) none: String,
-    pub(super) parent: String,
-    /// Row `c` names a row at all; row `p` is the one that it names.
-    pub(super) present: String,
-    pub(super) same: String,
 }
 
 #[derive(Serialize)]

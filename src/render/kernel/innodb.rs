@@ -29,6 +29,12 @@ pub(super) const CORE: &[KernelFile] = &[
         prologue: Prologue::Owner,
     },
     KernelFile {
+        name: "32_tables.sql",
+        purpose: "what names the tables of the application: their locks, keys, orphans and files",
+        text: text!("innodb/core/32_tables.sql"),
+        prologue: Prologue::Owner,
+    },
+    KernelFile {
         name: "35_guard.sql",
         purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
         text: text!("innodb/core/35_guard.sql"),

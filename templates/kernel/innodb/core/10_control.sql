@@ -377,7 +377,7 @@ CREATE TABLE IF NOT EXISTS artifact (
 
 -- drop_shadows: a temporary table hides the table or view of its name, also from a routine that runs with other rights
 -- than its caller. Everything that somebody may call drops the caller's own ones first: those that hide what is in here, and
--- by drop_shadows_of_tables(), which the spec makes, those that hide the application's. On MariaDB anyone may even rename a
+-- by drop_shadows_of_tables(), of 31_shadows.sql, those that hide the application's. On MariaDB anyone may even rename a
 -- temporary table of his own to what he may not read.
 --# create procedure drop_shadows
 CREATE PROCEDURE drop_shadows()
@@ -387,11 +387,9 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS
         control, spec, known_routine, latch, policy, hold, run_window, run, run_rule, run_table, run_skip, run_pass, run_sweep,
         run_failure, run_backlog, run_stamp, run_claim, sweep, tally, unfinished, artifact, rule, rule_table, rule_limit,
-        known_table, known_column, known_key, known_index, known_window, known_job, known_trigger, known_setting, setting, setting_log,
-        settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog, run_count, metrics,
-            unarchived,
-        index_state, left_behind, last_left, due_now, backlog_now,
-        kept_run, known_archive;
+        known_table, known_column, known_key, known_edge, known_index, known_window, known_job, known_trigger, known_setting,
+        setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
+        run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive;
     CALL drop_shadows_of_tables();
 END;
 
@@ -628,69 +626,6 @@ BEGIN
             WHEN 'int' THEN CAST(p_text AS DECIMAL(20)) BETWEEN -2147483648 AND 2147483647
             ELSE CAST(p_text AS DECIMAL(20)) BETWEEN -9223372036854775808 AND 9223372036854775807
         END;
-    END IF;
-END;
-
--- check_key: a key is a value of the key of the rule's root table; of several columns, a JSON array as the server writes it.
---# create procedure check_key
-CREATE PROCEDURE check_key(IN p_rule varchar(64), IN p_key longtext)
-SQL SECURITY DEFINER
-COMMENT 'Raises 22023 for what cannot be a key of the root table of the rule.'
-BEGIN
-    DECLARE v_valid boolean DEFAULT false;
-    DECLARE v_key   longtext;
-    DECLARE v_root  varchar(64);
-    DECLARE v_part  longtext;
-    DECLARE v_form  longtext;
-    DECLARE v_type  varchar(20);
-    DECLARE v_again longtext DEFAULT '';
-    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    DECLARE v_place int DEFAULT 0;
-    SELECT JSON_EXTRACT(k.document, '$.key'), k.root INTO v_key, v_root FROM rule AS k WHERE k.rule = p_rule;
-    IF v_key IS NULL THEN
-        SELECT JSON_EXTRACT(k.document, CONCAT('$.stamps[', s.place - 1, '].key')), s.root
-        INTO v_key, v_root
-        FROM rule AS k
-        JOIN JSON_TABLE(k.document, '$.stamps[*]' COLUMNS (
-            place FOR ORDINALITY, of_name varchar(64) PATH '$.of', root varchar(64) PATH '$.root'
-        )) AS s
-        WHERE CONCAT(k.rule, '.', s.of_name) = p_rule;
-    END IF;
-    SET SESSION group_concat_max_len = 65536;
-    SELECT GROUP_CONCAT(CONCAT(v_root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1))
-        ORDER BY c.position SEPARATOR ', ')
-    INTO v_form
-    FROM JSON_TABLE(v_key, '$[*]' COLUMNS (position FOR ORDINALITY, part varchar(100) PATH '$')) AS c;
-    SET SESSION group_concat_max_len = v_length;
-    IF JSON_LENGTH(v_key) = 1 THEN
-        CALL is_value(p_key, SUBSTRING_INDEX(JSON_VALUE(v_key, '$[0]'), ' ', -1), v_valid);
-        IF NOT v_valid THEN
-            CALL refuse(CONCAT('not a key of ', v_root, ': ', QUOTE(p_key)), CONCAT('a key is a value of ', v_form));
-        END IF;
-    ELSEIF v_key IS NOT NULL THEN
-        IF JSON_VALID(p_key) AND CHAR_LENGTH(p_key) <= 700 THEN
-            SET v_valid = JSON_TYPE(p_key) = 'ARRAY' AND JSON_LENGTH(p_key) = JSON_LENGTH(v_key);
-        END IF;
-        WHILE v_valid AND v_place < JSON_LENGTH(v_key) DO
-            SET v_part = JSON_EXTRACT(p_key, CONCAT('$[', v_place, ']'));
-            SET v_type = SUBSTRING_INDEX(JSON_UNQUOTE(JSON_EXTRACT(v_key, CONCAT('$[', v_place, ']'))), ' ', -1);
-            -- MySQL calls a number from 2^32 on UNSIGNED INTEGER.
-            SET v_valid = IF(
-                v_type IN ('smallint', 'int', 'bigint'),
-                JSON_TYPE(v_part) IN ('INTEGER', 'UNSIGNED INTEGER'),
-                JSON_TYPE(v_part) = 'STRING'
-            );
-            IF v_valid AND v_type <> 'text' THEN
-                CALL is_value(JSON_UNQUOTE(v_part), v_type, v_valid);
-            END IF;
-            SET v_again = CONCAT(v_again, IF(v_place = 0, '', ', '),
-                IF(JSON_TYPE(v_part) = 'STRING', JSON_QUOTE(JSON_UNQUOTE(v_part)), v_part));
-            SET v_place = v_place + 1;
-        END WHILE;
-        SET v_valid = v_valid AND CONCAT('[', v_again, ']') = p_key;
-        IF NOT v_valid THEN
-            CALL refuse(CONCAT('not a key of ', v_root, ': ', QUOTE(p_key)), CONCAT('a key is a JSON array of ', v_form));
-        END IF;
     END IF;
 END;
 

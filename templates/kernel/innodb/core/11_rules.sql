@@ -67,6 +67,22 @@ CREATE TABLE IF NOT EXISTS known_key (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'What the spec says of foreign keys. pairs: their columns and what these name, sorted, in lower case; effects: what they may do as a row goes, as information_schema has it. Written by an installation.';
 
+-- known_edge: which column holds a value of which other.
+--# create table known_edge
+CREATE TABLE IF NOT EXISTS known_edge (
+    edge       int         NOT NULL,
+    place      int         NOT NULL,
+    table_name varchar(64) NOT NULL,
+    own        varchar(64) NOT NULL,
+    parent     varchar(64) NOT NULL,
+    named      varchar(64) NOT NULL,
+    none       text,
+    counts     boolean     NOT NULL,
+    effects    varchar(3),
+    PRIMARY KEY (edge, place)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'The edges of the spec, column by column. none: means no parent; counts: orphans are looked for. From an installation.';
+
 -- known_index: the indexes that the statements need. known_window: when scheduled runs may work, by the spec.
 --# create table known_index
 CREATE TABLE IF NOT EXISTS known_index (
@@ -138,6 +154,7 @@ SQL SECURITY DEFINER
 COMMENT 'Takes what the spec says of its tables, indexes, windows and jobs from table spec.'
 BEGIN
     DECLARE v_document longtext DEFAULT (SELECT s.document FROM spec AS s);
+    SET SESSION group_concat_max_len = 65536;
     DELETE FROM rule_limit WHERE rule > '';
     DELETE FROM rule_table WHERE rule > '';
     DELETE FROM rule WHERE rule > '';
@@ -164,13 +181,40 @@ BEGIN
     )) AS t
     WHERE t.column_name IS NOT NULL
     ON DUPLICATE KEY UPDATE is_set = true;
+    DELETE FROM known_edge WHERE edge > 0;
+    INSERT INTO known_edge (edge, place, table_name, own, parent, named, none, counts, effects)
+    SELECT
+        e.edge, COALESCE(e.place, e.place_named), MAX(e.table_name), MAX(e.own), MAX(e.parent), MAX(e.named), MAX(e.none),
+        MAX(e.beside) = 0, MAX(e.effects)
+    FROM JSON_TABLE(v_document, '$.edges[*]' COLUMNS (
+        edge FOR ORDINALITY, table_name varchar(64) PATH '$.table', parent varchar(64) PATH '$.parent', none text PATH '$.none',
+        beside int EXISTS PATH '$.beside', effects varchar(3) PATH '$.effects',
+        NESTED PATH '$.columns[*]' COLUMNS (place FOR ORDINALITY, own varchar(64) PATH '$'),
+        NESTED PATH '$.named[*]' COLUMNS (place_named FOR ORDINALITY, named varchar(64) PATH '$')
+    )) AS e
+    GROUP BY e.edge, COALESCE(e.place, e.place_named);
     DELETE FROM known_key WHERE table_name > '';
     INSERT INTO known_key (table_name, pairs, parent, effects)
-    SELECT k.table_name, k.pairs, k.parent, k.effects
-    FROM JSON_TABLE(v_document, '$.keys[*]' COLUMNS (
-        table_name varchar(64) PATH '$.table_name', pairs varchar(2000) PATH '$.pairs',
-        parent varchar(64) PATH '$.parent', effects varchar(100) PATH '$.effects'
-    )) AS k;
+    SELECT
+        MAX(k.table_name), GROUP_CONCAT(k.pair ORDER BY k.pair SEPARATOR ', '), MAX(k.parent),
+        CONCAT_WS(',', IF(MAX(k.effects) LIKE '%c%', 'CASCADE', NULL), IF(MAX(k.effects) LIKE '%n%', 'SET NULL', NULL),
+            IF(MAX(k.effects) LIKE '%d%', 'SET DEFAULT', NULL))
+    FROM (
+        SELECT e.edge AS number, e.table_name, LOWER(CONCAT(e.own, ' -> ', e.named)) AS pair, e.parent, e.effects
+        FROM known_edge AS e
+        WHERE e.effects IS NOT NULL
+        UNION ALL
+        -- Those of no edge.
+        SELECT -b.number, MAX(b.table_name), LOWER(CONCAT(MAX(b.own), ' -> ', MAX(b.named))), MAX(b.parent), MAX(b.effects)
+        FROM JSON_TABLE(v_document, '$.keys[*]' COLUMNS (
+            number FOR ORDINALITY, table_name varchar(64) PATH '$.table_name', parent varchar(64) PATH '$.parent',
+            effects varchar(3) PATH '$.effects',
+            NESTED PATH '$.columns[*]' COLUMNS (place FOR ORDINALITY, own varchar(64) PATH '$'),
+            NESTED PATH '$.named[*]' COLUMNS (place_named FOR ORDINALITY, named varchar(64) PATH '$')
+        )) AS b
+        GROUP BY b.number, COALESCE(b.place, b.place_named)
+    ) AS k
+    GROUP BY k.number;
     DELETE FROM known_index WHERE table_name > '';
     INSERT INTO known_index (table_name, index_name, place, column_name)
     SELECT k.table_name, k.index_name, k.place, k.column_name

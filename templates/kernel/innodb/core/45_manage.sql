@@ -69,18 +69,6 @@ BEGIN
     WHERE c.only_row = true;
 END;
 
--- orphans: rows whose parent is not there, by edge.
---# create procedure orphans
-CREATE PROCEDURE orphans()
-SQL SECURITY DEFINER
-COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL orphans();'
-BEGIN
-    CALL drop_shadows();
-    CALL count_orphans();
-    SELECT o.edge, o.orphans FROM work_orphan AS o ORDER BY o.edge;
-    DROP TEMPORARY TABLE work_orphan;
-END;
-
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
 --# create procedure arm
 CREATE PROCEDURE arm()
@@ -267,148 +255,6 @@ BEGIN
     SELECT v_document AS p_result;
 END;
 
--- row_by_key: the row of the table of a rule that a key names, in whatever spelling its columns read: these would take the number
--- in front of letters, too, and round fractions. A uuid, which is a text in most tables, has dashes or none, in either case.
---# create procedure row_by_key
-CREATE PROCEDURE row_by_key(IN p_rule varchar(64))
-SQL SECURITY DEFINER
-COMMENT 'Reads @windrow_key: the key of its row as the server writes it into @windrow_as_read, true into @windrow_found; NULL: no key.'
-BEGIN
-    DECLARE v_table    longtext;
-    DECLARE v_parts    int;
-    DECLARE v_names    longtext;
-    DECLARE v_columns  longtext;
-    DECLARE v_readable longtext;
-    DECLARE v_values   longtext;
-    DECLARE v_matches  longtext;
-    DECLARE v_key      longtext;
-    DECLARE v_as_read  longtext;
-    DECLARE v_last     int;
-    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    SET SESSION group_concat_max_len = 65536;
-    SELECT
-        CONCAT_WS('.', CONCAT('`', REPLACE(MAX(w.schema_name), '`', '``'), '`'), CONCAT('`', REPLACE(MAX(w.root), '`', '``'), '`')),
-        COUNT(*),
-        GROUP_CONCAT(w.name ORDER BY w.position SEPARATOR ', '),
-        GROUP_CONCAT(CONCAT(w.own, ' AS ', w.name) ORDER BY w.position SEPARATOR ', '),
-        GROUP_CONCAT(CONCAT(
-            '(', w.value, ') REGEXP ',
-            CASE
-                WHEN w.kind IN ('smallint', 'int', 'bigint') THEN '''^ *[+-]?[0-9]{1,40} *\\\\z'''
-                WHEN w.kind IN ('uuid', 'dashless') THEN '''^ *[{]?[0-9a-fA-F]{4}(-?[0-9a-fA-F]{4}){7}[}]? *\\\\z'''
-                ELSE '''.'''
-            END
-        ) ORDER BY w.position SEPARATOR ' AND '),
-        GROUP_CONCAT(CASE
-            WHEN w.kind IN ('smallint', 'int', 'bigint') THEN CONCAT('CAST(TRIM(', w.value, ') AS decimal(41))')
-            WHEN w.kind IN ('uuid', 'dashless') THEN CONCAT(
-                'CASE @windrow_way WHEN 1 THEN LOWER(', w.digits, ') WHEN 2 THEN UPPER(', w.digits,
-                ') WHEN 3 THEN LOWER(', w.dashes, ') WHEN 4 THEN UPPER(', w.dashes, ') ELSE ', w.value, ' END'
-            )
-            ELSE w.value
-        END ORDER BY w.position SEPARATOR ', '),
-        GROUP_CONCAT(CONCAT(w.own, ' = r.', w.name) ORDER BY w.position SEPARATOR ' AND '),
-        GROUP_CONCAT(w.own ORDER BY w.position SEPARATOR ', '),
-        GROUP_CONCAT(CONCAT('r.', w.name) ORDER BY w.position SEPARATOR ', '),
-        MAX(IF(w.kind IN ('uuid', 'dashless'), 4, 0))
-    INTO v_table, v_parts, v_names, v_columns, v_readable, v_values, v_matches, v_key, v_as_read, v_last
-    FROM (
-        SELECT
-            p.schema_name, p.root, p.position, p.name, p.kind, p.own, p.value,
-            CONCAT('REGEXP_REPLACE(', p.value, ', ''[^0-9a-fA-F]'', '''')') AS digits,
-            CONCAT(
-                'INSERT(INSERT(INSERT(INSERT(REGEXP_REPLACE(', p.value,
-                ', ''[^0-9a-fA-F]'', ''''), 21, 0, ''-''), 17, 0, ''-''), 13, 0, ''-''), 9, 0, ''-'')'
-            ) AS dashes
-        FROM (
-            SELECT
-                s.schema_name, r.root, k.position, CONCAT('k', k.position) AS name, SUBSTRING_INDEX(k.said, ' ', -1) AS kind,
-                CONCAT('i.', CONCAT('`', REPLACE(
-                    LEFT(k.said, CHAR_LENGTH(k.said) - CHAR_LENGTH(SUBSTRING_INDEX(k.said, ' ', -1)) - 1), '`', '``'
-                ), '`')) AS own,
-                IF(
-                    JSON_LENGTH(r.document, '$.key') = 1, '@windrow_key',
-                    CONCAT('JSON_UNQUOTE(JSON_EXTRACT(@windrow_key, ''$[', k.position - 1, ']''))')
-                ) AS value
-            FROM rule AS r
-            CROSS JOIN spec AS s
-            JOIN JSON_TABLE(r.document, '$.key[*]' COLUMNS (position FOR ORDINALITY, said varchar(100) PATH '$')) AS k
-            WHERE r.rule = p_rule
-        ) AS p
-    ) AS w;
-    SET SESSION group_concat_max_len = v_length;
-    SET @windrow_way = v_parts = 1;
-    IF v_parts > 1 AND JSON_VALID(@windrow_key) THEN
-        SET @windrow_way = JSON_TYPE(@windrow_key) = 'ARRAY' AND JSON_LENGTH(@windrow_key) = v_parts;
-    END IF;
-    IF @windrow_way THEN
-        CALL run_text(CONCAT('SELECT ', v_readable, ' INTO @windrow_way'));
-    END IF;
-    IF @windrow_way THEN
-        DROP TEMPORARY TABLE IF EXISTS work_hold;
-        CALL run_text(CONCAT('CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT ', v_columns, ' FROM ', v_table, ' AS i LIMIT 0'));
-        SET @windrow_way = 0;
-        WHILE @windrow_way <= v_last DO
-            BEGIN
-                -- The column cannot hold this spelling.
-                DECLARE CONTINUE HANDLER FOR 1264, 1265, 1292, 1366, 1406, 1690 BEGIN END;
-                CALL run_text(CONCAT('INSERT INTO work_hold (', v_names, ') SELECT ', v_values));
-            END;
-            SET @windrow_way = @windrow_way + 1;
-        END WHILE;
-        IF v_parts > 1 THEN
-            SET v_key = CONCAT('JSON_ARRAY(', v_key, ')'), v_as_read = CONCAT('JSON_ARRAY(', v_as_read, ')');
-        END IF;
-        CALL run_text(CONCAT('SELECT CAST(', v_as_read, ' AS char) INTO @windrow_as_read FROM work_hold AS r LIMIT 1'));
-        IF @windrow_as_read IS NOT NULL THEN
-            CALL run_text(CONCAT(
-                'SELECT CAST(', v_key, ' AS char), true INTO @windrow_as_read, @windrow_found FROM work_hold AS r STRAIGHT_JOIN ', v_table,
-                ' AS i ON ', v_matches, ' ORDER BY CAST(', v_key, ' AS char) = @windrow_key DESC LIMIT 1 LOCK IN SHARE MODE'
-            ));
-        END IF;
-        DROP TEMPORARY TABLE work_hold;
-    END IF;
-END;
-
--- row_of_key: the row that a hold names. The key becomes a value of the column, so that each spelling which that reads finds
--- the row, and by its index: no other row is locked.
---# create procedure row_of_key
-CREATE PROCEDURE row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
-SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now.'
-BEGIN
-    DECLARE v_kind  varchar(20);
-    DECLARE v_root  varchar(64);
-    DECLARE v_parts int;
-    DECLARE v_form  longtext;
-    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    SET @windrow_key = p_key, @windrow_as_read = NULL, @windrow_found = NULL;
-    CALL kind_of(p_rule, v_kind);
-    -- A rule of several tables by time may let rows be held that are not of its root table.
-    IF v_kind = 'single' OR EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = p_rule AND JSON_CONTAINS(r.document, 'true', '$.plain')) THEN
-        CALL row_by_key(p_rule);
-    ELSE
-        CALL perform(p_rule, 'row', '@windrow_key, @windrow_as_read, @windrow_found');
-    END IF;
-    SET o_key = @windrow_as_read, o_found = COALESCE(@windrow_found, false);
-    IF o_key IS NULL OR CHAR_LENGTH(o_key) > 700 THEN
-        SET SESSION group_concat_max_len = 65536;
-        SELECT r.root, JSON_LENGTH(r.document, '$.key'),
-            GROUP_CONCAT(CONCAT(r.root, '.', LEFT(c.part, CHAR_LENGTH(c.part) - CHAR_LENGTH(SUBSTRING_INDEX(c.part, ' ', -1)) - 1))
-            ORDER BY c.position SEPARATOR ', ')
-        INTO v_root, v_parts, v_form
-        FROM rule AS r
-        JOIN JSON_TABLE(r.document, '$.key[*]' COLUMNS (position FOR ORDINALITY, part varchar(100) PATH '$')) AS c
-        WHERE r.rule = p_rule
-        GROUP BY r.rule;
-        SET SESSION group_concat_max_len = v_length;
-        CALL refuse(
-            CONCAT('not a key of ', v_root, ': ', QUOTE(p_key)),
-            CONCAT('a key is a ', IF(v_parts > 1, 'JSON array of', 'value of'), ' ', v_form)
-        );
-    END IF;
-END;
-
 -- set_hold, release_hold: families that must stay.
 --# create procedure set_hold
 CREATE PROCEDURE set_hold(IN p_options longtext)
@@ -591,7 +437,7 @@ BEGIN
     SELECT v_document AS p_result;
 END;
 
--- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+-- claim_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
 --# create procedure claim_artifacts
 CREATE PROCEDURE claim_artifacts(IN p_limit int)
 SQL SECURITY DEFINER
@@ -614,14 +460,6 @@ BEGIN
     FROM artifact AS a
     WHERE a.claim = v_claim
     ORDER BY a.artifact_id;
-END;
---# create procedure named_artifacts
-CREATE PROCEDURE named_artifacts(IN p_artifacts longtext)
-SQL SECURITY DEFINER
-COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end.'
-BEGIN
-    CALL drop_shadows();
-    CALL artifacts_named(p_artifacts);
 END;
 --# create procedure finish_artifact
 CREATE PROCEDURE finish_artifact(IN p_artifact_id bigint, IN p_error longtext)

@@ -247,6 +247,29 @@ fn acts(dialect: Dialect) -> Vec<Act<'static>> {
             ),
         ],
     });
+    // Where it refuses, the run would end without its ledger.
+    if dialect == Dialect::Mariadb {
+        acts.extend([
+            act(
+                "ALTER TABLE audit ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES memos (run_id) ON UPDATE RESTRICT",
+                of_audit,
+                "table audit references memos by acts (on update restrict)",
+                "audit",
+            ),
+            act(
+                "ALTER TABLE audit ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES memos (run_id) ON UPDATE NO ACTION",
+                of_audit,
+                "table audit references memos by acts (on update no action)",
+                "audit",
+            ),
+            act(
+                "DROP DATABASE IF EXISTS aside; CREATE DATABASE aside; CREATE TABLE aside.bills (id integer NOT NULL PRIMARY KEY, run_id integer, CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES HERE.memos (run_id) ON UPDATE RESTRICT)",
+                "DROP DATABASE aside",
+                "table aside.bills references memos by acts (on update restrict)",
+                "aside.bills",
+            ),
+        ]);
+    }
     acts
 }
 
@@ -830,6 +853,13 @@ fn stamp_acts(dialect: Dialect) -> Vec<Act<'static>> {
             "table aside.bills references tasks by acts (on update cascade)",
         ),
     });
+    if dialect == Dialect::Mariadb {
+        acts.push(act(
+            "ALTER TABLE audit ADD CONSTRAINT acts FOREIGN KEY (task_time, task_id) REFERENCES tasks (remove_at, id)",
+            DROP_KEY[2],
+            "table audit references tasks by acts (on update ",
+        ));
+    }
     acts
 }
 

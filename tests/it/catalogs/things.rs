@@ -36,7 +36,7 @@ enum On {
     All,
     Postgres,
     Innodb,
-    /// No handler of MariaDB sees an error of an UPDATE that joins tables, so that such a run ends as one that was killed.
+    Mariadb,
     NotMariadb,
 }
 
@@ -66,7 +66,7 @@ const fn alone(name: &'static str, on: On, acts: bool) -> Class {
     }
 }
 
-const CLASSES: [Class; 38] = [
+const CLASSES: [Class; 39] = [
     class("key on an edge that the spec accounts for", On::All, false),
     class("key on an edge that does otherwise", On::All, true),
     class("key on an edge that sets a part", On::Postgres, true),
@@ -83,6 +83,8 @@ const CLASSES: [Class; 38] = [
     class("key on update of what is set", On::All, true),
     class("key on update of another schema", On::All, true),
     class("key on update that only refuses", On::NotMariadb, false),
+    // No handler of MariaDB sees the error of an UPDATE that joins tables.
+    class("key on update that only refuses", On::Mariadb, true),
     class("key on update of what is not set", On::All, false),
     class("rule on delete", On::Postgres, true),
     class("rule on update of what is set", On::Postgres, true),
@@ -117,6 +119,7 @@ pub(super) fn classes(dialect: Dialect) -> Vec<&'static Class> {
         On::All => true,
         On::Postgres => dialect == Dialect::Postgres,
         On::Innodb => dialect != Dialect::Postgres,
+        On::Mariadb => dialect == Dialect::Mariadb,
         On::NotMariadb => dialect != Dialect::Mariadb,
     };
     CLASSES.iter().filter(here).collect()
@@ -336,7 +339,7 @@ impl Free {
             && GOING.contains(&parent)
             && !known.is_some_and(|edge| edge.4.contains(&delete));
         let is_set = (parent, named) == ("notes", "run_id");
-        let follows = is_set && !REFUSING.contains(&update);
+        let follows = is_set && (self.dialect == Dialect::Mariadb || !REFUSING.contains(&update));
         let event = match (takes, follows) {
             (true, _) => Some(("delete", delete)),
             (_, true) => Some(("update", update)),

@@ -187,10 +187,20 @@ pub(super) const DEFECTS: &[Defect] = &[
             "WHERE k.confupdtype IN ('x')",
         )],
         mysql: &[edit(
-            "AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')\n      AND LOCATE(",
+            "AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */)\n      AND LOCATE(",
             "AND f.update_rule IN ('NONE')\n      AND LOCATE(",
         )],
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run", CATALOGS],
+    },
+    Defect {
+        name: "key-on-update-that-refuses",
+        what: "a foreign key that refuses what is set ends a run of MariaDB without its ledger",
+        postgres: &[],
+        mysql: &[edit(
+            " /*M! , 'NO ACTION', 'RESTRICT' */)\n      AND LOCATE(",
+            ")\n      AND LOCATE(",
+        )],
+        noticed_by: &["acting::mariadb::what_acts_is_told_before_a_run"],
     },
     Defect {
         name: "any-key-on-update",

@@ -14,6 +14,7 @@ tests! {
     each_server: [
         what_acts_is_told_before_a_run,
         what_comes_to_act_ends_a_run,
+        what_comes_to_act_as_a_run_begins_ends_it,
         a_table_in_the_place_of_another_is_told,
         other_columns_are_told,
         what_the_spec_accounts_for_passes,
@@ -447,6 +448,65 @@ fn what_comes_to_act_ends_a_run(dialect: Dialect) {
             "{}",
             act.make
         );
+    }
+}
+
+/// A run has looked at the catalog, and waits for a row of the ledger before its first batch. What comes to act meanwhile is not
+/// taken for what was looked at.
+fn what_comes_to_act_as_a_run_begins_ends_it(dialect: Dialect) {
+    let mut installation = made(dialect);
+    installation.arm();
+    // It closes a run whose session is gone.
+    installation.execute(match dialect {
+        Dialect::Postgres => "INSERT INTO W.run (run_id, trigger, dry_run, options, as_of, deadline) OVERRIDING SYSTEM VALUE VALUES (999, 'MANUAL', false, '{}', now(), now())",
+        Dialect::Mysql | Dialect::Mariadb => "INSERT INTO W.run (run_id, `trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by) SELECT 999, 'MANUAL', false, '{}', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), 1, c.server_identity, USER() FROM W.control AS c",
+    });
+    let mut calls = vec![("run", json!({}))];
+    if dialect == Dialect::Postgres {
+        calls.push(("purge", json!({"key": [3]})));
+    }
+    for (name, options) in calls {
+        installation
+            .execute("UPDATE W.run SET status = 'running', finished_at = NULL WHERE run_id = 999");
+        let mut other = installation.connect();
+        let locked = format!(
+            "SELECT run_id FROM {}.run WHERE run_id = 999 FOR UPDATE",
+            installation.control
+        );
+        other.execute("BEGIN").expect("a transaction");
+        other.query(&locked, &[]).expect("a lock");
+        let (runner, _, number) = installation.call_aside(name, options);
+        installation.until_locked("a call that waits for the ledger", &runner, number);
+        installation.execute(
+            "ALTER TABLE audit ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE",
+        );
+        other.execute("ROLLBACK").expect("the end of it");
+        let (_, document) = runner.join().expect("no panic");
+        let document = document.expect("a document");
+        let told = if name == "run" {
+            &document["reason"]
+        } else {
+            &document["rules"][0]["failures"][0]["message"]
+        };
+        let reason = told.as_str().unwrap_or_default();
+        assert_eq!(document["status"], "failed", "{name}: {document}");
+        assert!(
+            reason.contains(
+                "catalog changed: table audit references runs by acts (on delete cascade)"
+            ),
+            "{name}: {document}"
+        );
+        assert_eq!(
+            installation.number("SELECT COUNT(*) FROM audit"),
+            2,
+            "{name}"
+        );
+        assert_eq!(
+            installation.number("SELECT COUNT(*) FROM runs"),
+            6,
+            "{name}"
+        );
+        installation.execute(DROP_KEY[2]);
     }
 }
 
@@ -1059,6 +1119,7 @@ fn a_partition_that_comes_during_a_batch_rolls_it_back() {
             && reason.contains("catalog changed: table bill references events by acts"),
         "{run}"
     );
+    assert_eq!(run["rules"][0]["rows"], 0, "{run}");
     assert_eq!(installation.number("SELECT COUNT(*) FROM events_1"), 6);
     assert_eq!(installation.number("SELECT COUNT(*) FROM bill"), 1);
 }

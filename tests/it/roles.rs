@@ -122,7 +122,7 @@ const FORBIDDEN: &[&str] = &[
     "SELECT W.judge('workflow_instances', '{1}'::bigint[], now(), 0, NULL, true, true, '{}')",
     "SELECT W.workflow_instances_count('{1}')",
     "SELECT W.record_skips(1, 'workflow_instances', '{1}', '{HELD}')",
-    "SELECT W.run_open(1, NULL)",
+    "SELECT W.run_open(1, NULL, NULL)",
     "SELECT W.record_forced_install('{}')",
     "ALTER FUNCTION W.preview(jsonb) SECURITY INVOKER",
     "ALTER FUNCTION W.preview(jsonb) RESET ALL",

@@ -629,8 +629,8 @@ const DEFECTS: &[Defect] = &[
             "AS t WHERE false AND t.%I = a.path)",
         )],
         mysql: &[edit(
-            "AS t WHERE t.`log_path` = a.path)",
-            "AS t WHERE false AND t.`log_path` = a.path)",
+            "' AS t WHERE t.', CONCAT('`', REPLACE(f.path,",
+            "' AS t WHERE false AND t.', CONCAT('`', REPLACE(f.path,",
         )],
         noticed_by: &["oracle::cases::SERVER::a_file_that_a_row_names_is_told_before_it_goes"],
     },

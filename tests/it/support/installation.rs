@@ -307,6 +307,23 @@ impl Installation {
         .expect("it gets there");
     }
 
+    /// Waits until a call aside is at an UPDATE of a row that somebody holds.
+    pub(crate) fn until_locked<T>(&mut self, round: &str, runner: &JoinHandle<T>, session: i64) {
+        let waits = match self.dialect {
+            Dialect::Postgres => format!(
+                "SELECT COUNT(*) FROM pg_stat_activity WHERE pid = {session} AND wait_event_type = 'Lock'"
+            ),
+            Dialect::Mysql | Dialect::Mariadb => format!(
+                "SELECT COUNT(*) FROM information_schema.processlist WHERE id = {session} AND state = 'Updating'"
+            ),
+        };
+        until(round, || {
+            assert!(!runner.is_finished(), "{round}: it ended");
+            Ok(self.number(&waits) == 1)
+        })
+        .expect("it gets there");
+    }
+
     /// Waits until a session has ended.
     pub(crate) fn until_gone(&mut self, session: i64) {
         let sql = match self.dialect {

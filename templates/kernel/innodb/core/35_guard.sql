@@ -214,16 +214,19 @@ BEGIN
     WHERE k.is_set;
 END;
 
--- read_shapes: the columns of the tables of the spec. The catalog of columns is read once here: a join with it reads it for each
--- row.
+-- read_shapes: the columns of the tables of the spec, which it notes in @windrow_shapes, too, for note_catalog(). The catalog of
+-- columns is read once here: a join with it reads it for each row.
 --# create procedure read_shapes
 CREATE PROCEDURE read_shapes()
 SQL SECURITY DEFINER
 COMMENT 'Fills work_shape with the columns of these tables. is_known: of keys or edges; is_made: set by the server with others.'
 BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_schema varchar(64);
     DECLARE v_tables longtext;
     DECLARE v_known  longtext;
+    DECLARE v_shapes longtext;
+    SET SESSION group_concat_max_len = 67108864;
     CALL known_names(false, v_schema, v_tables);
     SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known
         FROM known_column AS k;
@@ -260,6 +263,13 @@ BEGIN
     FROM information_schema.columns AS c
     WHERE c.table_schema = v_schema
       AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '|'), v_tables) > 0;
+    SELECT CONCAT('|', GROUP_CONCAT(
+        CONCAT(s.table_name, '.', s.column_name, '|', s.type) ORDER BY s.table_name, s.position SEPARATOR '|'
+    ), '|')
+    INTO v_shapes
+    FROM work_shape AS s;
+    SET @windrow_shapes = v_shapes;
+    SET SESSION group_concat_max_len = v_length;
 END;
 
 -- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
@@ -564,19 +574,26 @@ BEGIN
     SET SESSION group_concat_max_len = v_length;
 END;
 
--- catalog_shapes: the columns of the tables of the spec, in their order.
---# create procedure catalog_shapes
-CREATE PROCEDURE catalog_shapes(OUT o_shapes longtext)
+-- read_catalog: what a run begins with. It is read before it is judged: what comes meanwhile, or later, is a change that the
+-- first batch sees.
+--# create procedure read_catalog
+CREATE PROCEDURE read_catalog()
 SQL SECURITY DEFINER
-COMMENT 'The columns of the tables of the spec with their types and collations, in their order, between bars.'
+COMMENT 'Reads what the catalog says into @windrow_names, @windrow_state and @windrow_beside, for note_catalog().'
 BEGIN
-    CALL read_shapes();
-    SELECT CONCAT('|', GROUP_CONCAT(
-        CONCAT(s.table_name, '.', s.column_name, '|', s.type) ORDER BY s.table_name, s.position SEPARATOR '|'
-    ), '|')
-    INTO o_shapes
-    FROM work_shape AS s;
-    DROP TEMPORARY TABLE work_shape;
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_names  longtext;
+    DECLARE v_state  longtext;
+    DECLARE v_beside longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
+    INTO v_names
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = (SELECT s.schema_name FROM spec AS s);
+    SET SESSION group_concat_max_len = v_length;
+    CALL catalog_now(v_state);
+    CALL catalog_beside(v_beside);
+    SET @windrow_names = v_names, @windrow_state = v_state, @windrow_beside = v_beside;
 END;
 
 -- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
@@ -590,7 +607,7 @@ BEGIN
     DECLARE v_then   longtext;
     DECLARE v_names  longtext;
     DECLARE v_shapes longtext;
-    DECLARE v_now    longtext;
+    DECLARE v_now    longtext DEFAULT @windrow_shapes;
     DECLARE v_schema varchar(64);
     DECLARE v_known  longtext;
     SET SESSION group_concat_max_len = 67108864;
@@ -619,7 +636,6 @@ BEGIN
     WHERE t.differs
       AND o.is_new;
     IF o_reason IS NULL THEN
-        CALL catalog_shapes(v_now);
         IF NOT v_now <=> v_shapes THEN
             CALL read_shapes();
             SELECT MIN(CONCAT('table ', s.table_name, ' has other columns for its keys or edges, by name, type or collation'))
@@ -663,6 +679,7 @@ BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_then longtext;
     DECLARE v_now longtext;
+    CALL read_catalog();
     CALL stranger(o_reason);
     IF o_reason IS NULL THEN
         CALL server_identity(v_identity);
@@ -672,7 +689,7 @@ BEGIN
         JOIN catalog_state AS a ON a.run_id = 0
         WHERE c.armed
           AND c.server_identity = v_identity;
-        CALL catalog_now(v_now);
+        SET v_now = @windrow_state;
         IF v_then <> v_now THEN
             CALL replaced(0, o_reason);
             SET o_reason = CONCAT('catalog changed: ', o_reason);
@@ -695,28 +712,18 @@ BEGIN
     END IF;
 END;
 
--- note_catalog: what the catalog says now, for a run, or for as long as windrow is armed (p_run 0).
+-- note_catalog: what the catalog said when it was judged, for a run, or for as long as windrow is armed (p_run 0).
 --# create procedure note_catalog
 CREATE PROCEDURE note_catalog(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes to catalog_state what the catalog says now.'
+COMMENT 'Writes to catalog_state what read_catalog() and read_shapes() have read.'
 BEGIN
-    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    DECLARE v_state  longtext;
-    DECLARE v_beside longtext;
-    DECLARE v_names  longtext;
-    DECLARE v_shapes longtext;
-    SET SESSION group_concat_max_len = 67108864;
-    CALL catalog_now(v_state);
-    CALL catalog_beside(v_beside);
-    CALL catalog_shapes(v_shapes);
-    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
-    INTO v_names
-    FROM information_schema.tables AS t
-    WHERE t.table_schema = (SELECT s.schema_name FROM spec AS s);
-    SET SESSION group_concat_max_len = v_length;
+    DECLARE v_state  longtext DEFAULT COALESCE(@windrow_state, '');
+    DECLARE v_beside longtext DEFAULT COALESCE(@windrow_beside, '');
+    DECLARE v_names  longtext DEFAULT COALESCE(@windrow_names, '');
+    DECLARE v_shapes longtext DEFAULT COALESCE(@windrow_shapes, '');
     REPLACE INTO catalog_state (run_id, state, beside, names, shapes, taken_at)
-    VALUES (p_run, COALESCE(v_state, ''), v_beside, COALESCE(v_names, ''), COALESCE(v_shapes, ''), UTC_TIMESTAMP(6));
+    VALUES (p_run, v_state, v_beside, v_names, v_shapes, UTC_TIMESTAMP(6));
 END;
 
 -- note_installed: who installs on a server that is armed takes the tables as they are now.
@@ -730,6 +737,9 @@ BEGIN
     CALL server_identity(v_identity);
     SELECT COUNT(*) INTO v_armed FROM control AS c WHERE c.armed AND c.server_identity = v_identity;
     IF v_armed THEN
+        CALL read_catalog();
+        CALL read_shapes();
+        DROP TEMPORARY TABLE work_shape;
         CALL note_catalog(0);
     END IF;
 END;
@@ -762,6 +772,7 @@ CREATE PROCEDURE judge_catalog(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it began; else NULL, and the catalog is noted as it is.'
 BEGIN
+    CALL read_catalog();
     CALL stranger(o_reason);
     IF o_reason IS NULL THEN
         CALL replaced(p_run, o_reason);

@@ -89,6 +89,8 @@ BEGIN
     DECLARE v_others  bigint;
     CALL drop_shadows();
     SET SESSION timestamp = DEFAULT;
+    -- The tables are taken as they are now; what acts on them must be in the spec.
+    CALL read_catalog();
     CALL stranger(v_stranger);
     IF v_stranger IS NOT NULL THEN
         CALL not_ready(v_stranger, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
@@ -113,7 +115,6 @@ BEGIN
         c.server_identity = v_identity,
         c.orphans_at_arm = v_orphans
     WHERE c.only_row = true;
-    -- The tables are taken as they are now.
     CALL note_catalog(0);
     -- What runs on another server of a cluster ends before its next batch: only this one is armed.
     SELECT COUNT(*) INTO v_others FROM run AS r WHERE r.status = 'running' AND r.node <> v_identity;

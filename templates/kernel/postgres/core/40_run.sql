@@ -374,6 +374,8 @@ DECLARE
     v_spec    spec%ROWTYPE;
     v_as_of   timestamptz;
     v_dry_run boolean;
+    -- Read before it is judged: what comes meanwhile, or later, is a change that the first batch sees.
+    v_catalog jsonb := catalog_now();
     -- What may differ between the workers of a sweep.
     v_own     constant text[] := ARRAY['worker', 'run_families', 'time_budget', 'trigger', 'dry_run'];
 BEGIN
@@ -461,7 +463,7 @@ BEGIN
         clock_timestamp() + make_interval(secs => coalesce(seconds(p_options ->> 'time_budget'), setting_of(first_rule(), 'time_budget')))
     )
     RETURNING run_id INTO o_run;
-    PERFORM run_open(o_run, p_options ->> 'rule');
+    PERFORM run_open(o_run, p_options ->> 'rule', v_catalog);
     IF v_spec.workers > 1 THEN
         PERFORM sweep_join(o_run, coalesce(p_options ->> 'worker', '1')::integer);
     END IF;
@@ -475,13 +477,13 @@ COMMENT ON FUNCTION run_begin(jsonb) IS
 
 -- run_open: the progress rows of a run, one per rule.
 --# create function run_open
-CREATE OR REPLACE FUNCTION run_open(p_run bigint, p_rule text)
+CREATE OR REPLACE FUNCTION run_open(p_run bigint, p_rule text, p_catalog jsonb)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
     INSERT INTO catalog_state (run_id, state)
-    VALUES (p_run, catalog_now());
+    VALUES (p_run, p_catalog);
     INSERT INTO run_rule (run_id, rule, batch_families, table_names, table_rows)
     SELECT
         p_run, r.rule, coalesce(setting_of(r.rule, 'batch_families'), setting_of(r.rule, 'batch_rows')),
@@ -490,8 +492,8 @@ AS $windrow$
     WHERE p_rule IS NULL OR r.rule = p_rule;
 $windrow$;
 --# comment on function run_open
-COMMENT ON FUNCTION run_open(bigint, text) IS
-    'Opens the progress rows of run p_run, for one rule or all, and notes what the catalog says.';
+COMMENT ON FUNCTION run_open(bigint, text, jsonb) IS
+    'Opens the progress rows of run p_run, for one rule or all, and notes p_catalog, what catalog_now() said before it was judged.';
 
 -- run_end: closes the ledger and prunes it.
 --# create function run_end
@@ -994,6 +996,7 @@ DECLARE
     v_control control%ROWTYPE;
     v_rule    text;
     v_run     bigint;
+    v_catalog jsonb := catalog_now();
     v_key     text;
 BEGIN
     PERFORM check_options(p_options, ARRAY['rule', 'key', 'dry_run']);
@@ -1026,7 +1029,7 @@ BEGIN
     INSERT INTO run (trigger, dry_run, options, as_of, deadline)
     VALUES ('PURGE', coalesce((p_options ->> 'dry_run')::boolean, false), p_options, clock_timestamp(), 'infinity')
     RETURNING run_id INTO v_run;
-    PERFORM run_open(v_run, v_rule);
+    PERFORM run_open(v_run, v_rule, v_catalog);
     PERFORM run_unlock();
     PERFORM take_lock();
     RETURN v_run;

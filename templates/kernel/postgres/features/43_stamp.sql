@@ -320,10 +320,10 @@ BEGIN
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
         END IF;
     EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
+        WHEN SQLSTATE 'WD002' THEN
             NULL;
         WHEN query_canceled THEN
             RETURN 'cancelled';
@@ -395,6 +395,7 @@ SET timezone = 'UTC'
 AS $windrow$
 DECLARE
     v_control control%ROWTYPE;
+    v_catalog jsonb := catalog_now();
 BEGIN
     o_rule := check_stamp_options(p_options);
     SELECT * INTO STRICT v_control FROM control;
@@ -434,7 +435,7 @@ BEGIN
     )
     RETURNING run_id INTO o_run;
     INSERT INTO catalog_state (run_id, state)
-    VALUES (o_run, catalog_now());
+    VALUES (o_run, v_catalog);
     INSERT INTO run_stamp (run_id, rule, batch_families, table_names, table_rows)
     SELECT o_run, o_rule, coalesce((p_options ->> 'chunk')::integer, 200), t.names, array_fill(0::bigint, ARRAY[cardinality(t.names)])
     FROM (

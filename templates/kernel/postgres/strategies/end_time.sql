@@ -649,10 +649,10 @@ BEGIN
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
             -- The dry run is the real batch, rolled back.
-            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD000';
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
         END IF;
     EXCEPTION
-        WHEN SQLSTATE 'WD000' THEN
+        WHEN SQLSTATE 'WD002' THEN
             NULL;
         WHEN query_canceled THEN
             RETURN 'cancelled';

@@ -30,6 +30,29 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },
     Defect {
+        name: "catalog-noted-late",
+        what: "what came between the look at the catalog and the begin of a run is noted as if it had been looked at",
+        postgres: &[edit(
+            "VALUES (p_run, p_catalog);",
+            "VALUES (p_run, catalog_now());",
+        )],
+        mysql: &[edit(
+            "    REPLACE INTO catalog_state",
+            "    CALL catalog_now(v_state);\n    REPLACE INTO catalog_state",
+        )],
+        noticed_by: &["acting::SERVER::what_comes_to_act_as_a_run_begins_ends_it"],
+    },
+    Defect {
+        name: "change-taken-for-a-dry-run",
+        what: "a batch that ends because the catalog changed is counted as if it had been a dry run",
+        postgres: &[edit("WHEN SQLSTATE 'WD002'", "WHEN SQLSTATE 'WD000'")],
+        mysql: &[],
+        noticed_by: &[
+            "acting::a_partition_that_comes_during_a_batch_rolls_it_back",
+            "acting::SERVER::what_comes_to_act_as_a_run_begins_ends_it",
+        ],
+    },
+    Defect {
         name: "key-by-name-only",
         what: "an edge between two tables accounts for every foreign key between them",
         postgres: &[edit("AND o.columns = k.columns", "AND true")],

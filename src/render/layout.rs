@@ -31,17 +31,18 @@ pub(super) fn fit(text: &str) -> String {
     lines.join("\n")
 }
 
-/// A text with no longer lines: they are broken, comments between words. What MySQL reads as one text stays one, and so does a
-/// line with code before a comment.
+/// A text with no longer lines: they are broken, comments between words, also what MySQL keeps as the comment of a routine. A
+/// line with code before a comment stays.
 pub(super) fn wrapped(text: &str) -> String {
     let mut laid = String::new();
     for line in text.lines() {
         let code = line.trim_start();
         let indent = &line[..line.len() - code.len()];
         match code.strip_prefix("-- ") {
+            _ if code.starts_with("COMMENT '") => laid.push_str(&worded(indent, "    ", code)),
             _ if line.len() <= WIDTH => laid.push_str(line),
-            Some(comment) => laid.push_str(&commented(indent, comment)),
-            None if code.starts_with("COMMENT '") || code.contains("--") => laid.push_str(line),
+            Some(comment) => laid.push_str(&worded(indent, "-- ", comment)),
+            None if code.contains("--") => laid.push_str(line),
             None => laid.push_str(&fit(line)),
         }
         laid.push('\n');
@@ -49,18 +50,22 @@ pub(super) fn wrapped(text: &str) -> String {
     laid
 }
 
-/// A comment on as many lines as it takes.
-fn commented(indent: &str, comment: &str) -> String {
-    let mut lines = vec![format!("{indent}--")];
-    for word in comment.split_whitespace() {
-        let line = lines.last_mut().expect("a line");
-        if line.len() + 1 + word.len() <= WIDTH {
-            line.extend([" ", word]);
-        } else {
-            lines.push(format!("{indent}-- {word}"));
+/// Words on as many lines as it takes, each after `indent` and `mark`. What MySQL reads as one text has its mark from the second
+/// line on.
+fn worded(indent: &str, mark: &str, text: &str) -> String {
+    let is_text = mark.trim().is_empty();
+    // The hash of a body is put in later, and stays on one line with what it is.
+    let text = text.replace("[body @body@]", "[body_@body@]");
+    let length = |word: &str| word.replace("@body@", "0123456789ab").len();
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + length(word) <= WIDTH => line.extend([" ", word]),
+            None if is_text => lines.push(format!("{indent}{word}")),
+            _ => lines.push(format!("{indent}{mark}{word}")),
         }
     }
-    lines.join("\n")
+    lines.join("\n").replace("[body_", "[body ")
 }
 
 /// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what stands between
@@ -173,6 +178,16 @@ pub(super) fn signatures(text: &str, owner: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_comment_of_a_routine_leaves_room_for_the_hash_of_its_body() {
+        let words = "word ".repeat(26);
+        let laid = wrapped(&format!("COMMENT '{words}end [body @body@]'"));
+        let hashed = laid.replace("@body@", "0123456789ab");
+        assert_eq!(hashed.lines().count(), 2, "{hashed}");
+        assert!(hashed.lines().all(|line| line.len() <= WIDTH), "{hashed}");
+        assert!(hashed.contains("\n    end [body 0"), "{hashed}");
+    }
 
     #[test]
     fn lines_are_filled_and_long_ones_broken() {

@@ -251,7 +251,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_count
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body @body@]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body @body@]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
 {%- if rule.further %}

@@ -4,7 +4,7 @@
 --# create procedure {{ control }}.{{ rule.name }}_types
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of {{ rule.table_name }}. [body @body@]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of {{ rule.table_name }}. [body @body@]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -51,7 +51,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_search(
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body @body@]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body @body@]'
 BEGIN
     DECLARE v_under_way boolean;
 {%- if rule.single.expiry %}
@@ -107,7 +107,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body @body@]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body @body@]'
 BEGIN
 {%- if rule.single.expiry %}
     DECLARE v_now datetime(6) DEFAULT {{ rule.single.now }};
@@ -178,7 +178,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone{% if rule.single.family %} and what belongs to them{% endif %}. Answers the rows by table. [body @body@]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone{% if rule.single.family %} and what belongs to them{% endif %}: how many by table. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
 {%- if rule.single.family %}
@@ -257,7 +257,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_unranked
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_unranked(OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() asks for it. [body @body@]'
+COMMENT 'Rows with NULL in a column of their group or order. Reads the whole table; verify() asks for it. [body @body@]'
 BEGIN
 {%- filter fit %}
     SELECT COUNT(*)

@@ -324,7 +324,7 @@ END IF;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in {{ members }}, as a JSON list in the order of deletion: {{ rule.table_list }}. Reads only. [body @body@]'
+COMMENT 'Counts rows by table that belong to the ids in {{ members }}: a JSON list in the order of deletion. Reads only. [body @body@]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;

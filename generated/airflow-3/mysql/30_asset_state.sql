@@ -10,7 +10,7 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of asset_state_store. [body 8052ba6328d9]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of asset_state_store. [body 8052ba6328d9]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -30,7 +30,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_search(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 444b89f6ac2d]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body 444b89f6ac2d]'
 BEGIN
     DECLARE v_under_way boolean;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
@@ -56,7 +56,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 52f7d5c598ce]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 52f7d5c598ce]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
@@ -84,7 +84,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_state_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_state_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body ca7bb2379446]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body ca7bb2379446]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position

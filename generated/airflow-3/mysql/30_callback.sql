@@ -10,7 +10,7 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of callback. [body 9208b3758abd]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of callback. [body 9208b3758abd]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -29,7 +29,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_search(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body a2f177b652e1]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body a2f177b652e1]'
 BEGIN
     DECLARE v_under_way boolean;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
@@ -55,7 +55,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body d81c887ffd77]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body d81c887ffd77]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     IF p_look = 2 THEN
@@ -80,7 +80,7 @@ END$$
 -- callback_rows: how many rows of each table belong to the ids in work_taken, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_rows(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_taken, as a JSON list in the order of deletion: deadline, callback. Reads only. [body 41fb7ee4bea6]'
+COMMENT 'Counts rows by table that belong to the ids in work_taken: a JSON list in the order of deletion. Reads only. [body 41fb7ee4bea6]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
@@ -102,7 +102,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.callback_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.callback_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body bfa3d151d95e]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body bfa3d151d95e]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;

@@ -21,7 +21,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_window$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_window(IN p_from datetime(6),
     IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The updated_at of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body ee32f2644dbd]'
+COMMENT 'The updated_at of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
+    [body ee32f2644dbd]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
@@ -35,7 +36,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; window, the first p_limit that are not in work_keep. Reads only. [body 3041b471a3dd]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a updated_at; window, the first p_limit that are not in
+    work_keep. Reads only. [body 3041b471a3dd]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -69,7 +71,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_delete(IN p_run bigint,
     IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes rows of connection_test_request, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body 3a44b9e890e8]'
+COMMENT 'Deletes rows of connection_test_request, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and
+    timed_purge() call it. [body 3a44b9e890e8]'
 BEGIN
     IF p_from IS NULL THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`connection_test_request` AS t ON t.`id` = c.id

@@ -20,7 +20,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_window$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_window(IN p_from datetime(6), IN p_rows bigint,
     IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The timestamp of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body 41e9372ed05c]'
+COMMENT 'The timestamp of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
+    [body 41e9372ed05c]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
@@ -34,7 +35,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; window, the first p_limit that are not in work_keep. Reads only. [body 7baef492c275]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a timestamp; window, the first p_limit that are not in
+    work_keep. Reads only. [body 7baef492c275]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -66,7 +68,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_delete(IN p_run bigint, IN p_from datetime(6),
     IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes rows of import_error, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body 1d0996808fd7]'
+COMMENT 'Deletes rows of import_error, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge()
+    call it. [body 1d0996808fd7]'
 BEGIN
     IF p_from IS NULL THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`import_error` AS t ON t.`id` = c.id;

@@ -10,7 +10,7 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of revoked_token. [body 7c08ffd7db9b]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of revoked_token. [body 7c08ffd7db9b]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -31,7 +31,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_search(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 2cb816d7e336]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body 2cb816d7e336]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
@@ -58,7 +58,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body addf4601fa66]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body addf4601fa66]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     IF p_look = 2 THEN
@@ -81,7 +81,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.revoked_token_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.revoked_token_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body 3e8b18919ab3]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body 3e8b18919ab3]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position

@@ -20,7 +20,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_window$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_window(IN p_from datetime(6),
     IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The TIMESTAMP_ of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body 5bca0637a94b]'
+COMMENT 'The TIMESTAMP_ of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
+    [body 5bca0637a94b]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
@@ -34,7 +35,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_rows$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_rows(IN p_what varchar(10),
     IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; window, the first p_limit that are not in work_keep. Reads only. [body 1e26f99eb77c]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a TIMESTAMP_; window, the first p_limit that are not in
+    work_keep. Reads only. [body 1e26f99eb77c]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -67,7 +69,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_delete(IN p_run bigint,
     IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes rows of ACT_RU_TASK_METER_LOG, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body 015a71070495]'
+COMMENT 'Deletes rows of ACT_RU_TASK_METER_LOG, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and
+    timed_purge() call it. [body 015a71070495]'
 BEGIN
     IF p_from IS NULL THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `camunda7`.`ACT_RU_TASK_METER_LOG` AS t ON t.`ID_` = c.id;

@@ -69,7 +69,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_window$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_window(IN p_from datetime(6), IN p_rows bigint,
     IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The REMOVAL_TIME_ of the first row that has p_rows of its table before it, or p_families of ACT_HI_PROCINST, from p_from on; o_to stays where there is none. Reads only. [body 27f22e63fe11]'
+COMMENT 'The REMOVAL_TIME_ of the first row that has p_rows of its table before it, or p_families of ACT_HI_PROCINST, from p_from on; o_to
+    stays where there is none. Reads only. [body 27f22e63fe11]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
         SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_ACTINST` AS t
@@ -167,7 +168,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body 9037eeb94f27]'
+COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those
+    of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body 9037eeb94f27]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -240,7 +242,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6),
     IN p_as_of datetime(6), IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body abea2b53d5df]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
+    ACT_HI_PROCINST in it first; a family that another session holds stays. [body abea2b53d5df]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -553,7 +556,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_find$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6),
     IN p_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how many rows go. Reads only. [body 8af7ae478cf7]'
+COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how
+    many rows go. Reads only. [body 8af7ae478cf7]'
 BEGIN
     INSERT INTO work_due (position, due, found)
     SELECT 1, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ACTINST` AS t
@@ -782,7 +786,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint,
     OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does not keep, and counts them in work_count; timed_step() calls it. [body b9c95dc8efa4]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does
+    not keep, and counts them in work_count; timed_step() calls it. [body b9c95dc8efa4]'
 BEGIN
     -- ACT_HI_ACTINST: rows of no family.
     DELETE t FROM work_due AS w
@@ -1040,7 +1045,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_next$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(IN p_cutoff datetime(6),
     IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge decides. [body a70e1b277e58]'
+COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge
+    decides. [body a70e1b277e58]'
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
     INSERT INTO work_next (id, due)
@@ -1061,7 +1067,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6),
     IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter. [body 4d26facb612c]'
+COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks
+    their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither
+    time nor retention matter. [body 4d26facb612c]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1222,7 +1230,8 @@ END$$
 -- history_families: one batch: the whole families in work_target, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it. [body 2a7b1984bb0d]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their
+    rows in work_count; timed_step() and timed_purge() call it. [body 2a7b1984bb0d]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
@@ -1559,7 +1568,8 @@ END$$
 -- history_strays: by table, rows that do not share the REMOVAL_TIME_ of their root, and rows without one.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_strays$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_strays() SQL SECURITY DEFINER
-COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ea42fbb921f4]'
+COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify()
+    calls it. [body ea42fbb921f4]'
 BEGIN
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_ACTINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
@@ -1779,7 +1789,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_row$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body c39d25915aff]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body c39d25915aff]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -34,7 +34,9 @@ CREATE TABLE IF NOT EXISTS spec (
     auditor     varchar(80)  NOT NULL,
     document    json         NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'What the spec says of the whole installation, in one row. schema_name: the database of its tables; workers: how many runs there may be at a time; archives: some rows are copied before they go; run_lock: the name of the lock that a run holds. Written by an installation.';
+    COMMENT = 'What the spec says of the whole installation, in one row. schema_name: the database of its tables;
+        workers: how many runs there may be at a time; archives: some rows are copied before they go; run_lock: the name
+        of the lock that a run holds. Written by an installation.';
 --# fill table spec
 INSERT INTO spec (only_row, schema_name, workers, archives, run_lock, owner, operator, auditor, document)
 VALUES (
@@ -133,7 +135,8 @@ CREATE TABLE IF NOT EXISTS hold (
     absent    boolean      NOT NULL DEFAULT false,
     PRIMARY KEY (rule, `key`)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. absent: the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
+    COMMENT = 'Every family with a member named here stays, until the hold is released or its date has passed. absent:
+        the rule had no such row when the hold was set. Written by set_hold() and release_hold().';
 
 -- run_window: when scheduled runs may work, where that is not what the spec says. Read again before every batch.
 --# create table run_window
@@ -147,7 +150,8 @@ CREATE TABLE IF NOT EXISTS run_window (
     changed_by varchar(400) NOT NULL DEFAULT (USER()),
     changed_at datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on which a window begins, 1 is Monday. Written by set_windows().';
+    COMMENT = 'When scheduled runs may work, instead of the windows in the spec; empty: as the spec says. days: those on
+        which a window begins, 1 is Monday. Written by set_windows().';
 
 -- The ledger: what every run did.
 --# create table run
@@ -170,7 +174,10 @@ CREATE TABLE IF NOT EXISTS run (
     started_at  datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     finished_at datetime(6)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed: its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour. waiting_for: why it rests before its next batch, or rested when it ended.';
+    COMMENT = 'One row per run. as_of is the instant that all cutoffs of the run are counted from. node: the
+        server_identity() of the server it runs on; alive_at: its last sign of life, which every batch gives. crashed:
+        its session vanished, seen by the next run; on another server of a cluster, no sign of life for an hour.
+        waiting_for: why it rests before its next batch, or rested when it ended.';
 -- What may stand in a column is said again where an earlier version said it otherwise.
 --# prepare constraint run_trigger
 SET @windrow_statement = /*M! 'ALTER TABLE run MODIFY COLUMN `trigger` varchar(20) NOT NULL CHECK (`trigger` IN '
@@ -220,7 +227,8 @@ CREATE TABLE IF NOT EXISTS run_rule (
     updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being searched. paced: what pace() measures the last batch by.';
+    COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving:
+        a family that fails is being searched. paced: what pace() measures the last batch by.';
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,
@@ -294,7 +302,8 @@ CREATE TABLE IF NOT EXISTS run_stamp (
     updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that have the removal time now, rows that were changed, by table.';
+    COMMENT = 'Progress of a stamp, written in the transaction that changes the rows: cursor, families looked at that
+        have the removal time now, rows that were changed, by table.';
 --# create table run_backlog
 CREATE TABLE IF NOT EXISTS run_backlog (
     rule             varchar(64) NOT NULL,
@@ -307,7 +316,8 @@ CREATE TABLE IF NOT EXISTS run_backlog (
     PRIMARY KEY (rule, run_id),
     KEY (run_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a family in the last runs; families an hour that became due and that went, over up to seven days.';
+    COMMENT = 'Families that were due as a run ended, whether or not they may go, counted up to 1,000,000; rows of a
+        family in the last runs; families an hour that became due and that went, over up to seven days.';
 
 --# create table run_claim
 CREATE TABLE IF NOT EXISTS run_claim (
@@ -318,7 +328,8 @@ CREATE TABLE IF NOT EXISTS run_claim (
     is_last   boolean     NOT NULL DEFAULT false,
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The roots that a worker has claimed and not looked at yet, with their times; those that it left because a row of theirs was locked, for the last claim of the sweep.';
+    COMMENT = 'The roots that a worker has claimed and not looked at yet, with their times; those that it left because a
+        row of theirs was locked, for the last claim of the sweep.';
 
 -- kept_run: runs that the ledger would have forgotten by now, if there were no archived rows of them.
 --# create table kept_run
@@ -353,7 +364,8 @@ CREATE TABLE IF NOT EXISTS unfinished (
     since  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Batches that a session committed in part, after its run was killed: the links between their members. The next run finishes them.';
+    COMMENT = 'Batches that a session committed in part, after its run was killed: the links between their members. The
+        next run finishes them.';
 
 -- artifact: files that deleted rows named; `windrow artifacts drain` removes them, best effort.
 --# create table artifact
@@ -371,7 +383,8 @@ CREATE TABLE IF NOT EXISTS artifact (
     claim           char(36),
     KEY (claim)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file leaves it. claim: the call of claim_artifacts() that took it last.';
+    COMMENT = 'Outbox of files outside the database, written in the transaction that deleted their rows. A drained file
+        leaves it. claim: the call of claim_artifacts() that took it last.';
 
 -- Functions would need a privilege under the binary log: everything is a procedure with OUT parameters.
 
@@ -611,7 +624,8 @@ END;
 --# create procedure is_value
 CREATE PROCEDURE is_value(IN p_text longtext, IN p_type varchar(64), OUT o_valid boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether a text is a value of a type, as the server writes it: smallint, int, bigint, uuid, dashless (a uuid with dashes or without), or text.'
+COMMENT 'Whether a text is a value of a type, as the server writes it: smallint, int, bigint, uuid, dashless (a uuid
+    with dashes or without), or text.'
 BEGIN
     SET o_valid = COALESCE(CHAR_LENGTH(p_text) <= 255 AND CASE
         WHEN p_type IN ('smallint', 'int', 'bigint') THEN p_text REGEXP '^(0|-?[1-9][0-9]{0,18})\\z'

@@ -18,7 +18,11 @@ CREATE TABLE IF NOT EXISTS rule (
     document      json         NOT NULL,
     UNIQUE KEY (position)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks at; time_name: what rows become due by, zoned: it is an instant; scope_name: the column of the policies; retention (NULL: none by default) and minimum in seconds; retained: a retention counts at all; opt_in: only scopes with a policy are cleaned; divided: workers share its families out; batch_setting: what a batch takes; document: all that the spec says. Written by an installation.';
+    COMMENT = 'The rules of the spec, in the order in which a run takes them. root: the table whose rows a rule looks
+        at; time_name: what rows become due by, zoned: it is an instant; scope_name: the column of the policies;
+        retention (NULL: none by default) and minimum in seconds; retained: a retention counts at all; opt_in: only
+        scopes with a policy are cleaned; divided: workers share its families out; batch_setting: what a batch takes;
+        document: all that the spec says. Written by an installation.';
 
 -- rule_table: the tables whose rows go.
 --# create table rule_table
@@ -65,7 +69,8 @@ CREATE TABLE IF NOT EXISTS known_key (
     parent     varchar(64)   NOT NULL,
     effects    varchar(100)  NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'What the spec says of foreign keys. pairs: their columns and what these name, sorted, in lower case; effects: what they may do as a row goes, as information_schema has it. Written by an installation.';
+    COMMENT = 'What the spec says of foreign keys. pairs: their columns and what these name, sorted, in lower case;
+        effects: what they may do as a row goes, as information_schema has it. Written by an installation.';
 
 -- known_edge: which column holds a value of which other.
 --# create table known_edge
@@ -92,7 +97,8 @@ CREATE TABLE IF NOT EXISTS known_index (
     column_name varchar(255) NOT NULL,
     PRIMARY KEY (table_name, index_name, place)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The indexes that the statements need, column by column; one that leads with these columns serves, whoever made it. Written by an installation.';
+    COMMENT = 'The indexes that the statements need, column by column; one that leads with these columns serves, whoever
+        made it. Written by an installation.';
 --# create table known_window
 CREATE TABLE IF NOT EXISTS known_window (
     position integer      NOT NULL PRIMARY KEY,
@@ -139,7 +145,8 @@ CREATE TABLE IF NOT EXISTS known_job (
     hours    varchar(100),
     weekdays varchar(40)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The events of the schedule, and when they may start: between commas, NULL: at any; weekdays: 0 is Sunday. Written by an installation.';
+    COMMENT = 'The events of the schedule, and when they may start: between commas, NULL: at any; weekdays: 0 is Sunday.
+        Written by an installation.';
 --# create table known_trigger
 CREATE TABLE IF NOT EXISTS known_trigger (
     name varchar(64) NOT NULL PRIMARY KEY,

@@ -77,7 +77,8 @@ CREATE TABLE IF NOT EXISTS setting_log (
     changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     KEY (rule, name)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Every change of table setting; a value of NULL: the default of the spec. changed_by NULL: written by hand, changed_at is when that was noticed. Pruned with the ledger, but for the last change of each setting.';
+    COMMENT = 'Every change of table setting; a value of NULL: the default of the spec. changed_by NULL: written by
+        hand, changed_at is when that was noticed. Pruned with the ledger, but for the last change of each setting.';
 
 -- settings: every limit with its present value, its unit, the default of the spec, and what a value may be.
 --# create view settings
@@ -131,7 +132,8 @@ END;
 --# create procedure set_setting
 CREATE PROCEDURE set_setting(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back. Example: CALL set_setting(''{"name": "time_budget", "value": 600}'');'
+COMMENT 'Overrides a limit of the spec from the next batch on; a null value gives it back.
+    Example: CALL set_setting(''{"name": "time_budget", "value": 600}'');'
 BEGIN
     DECLARE v_rule     varchar(64);
     DECLARE v_name     longtext;

@@ -253,7 +253,8 @@ END;
 --# create procedure row_of_key
 CREATE PROCEDURE row_of_key(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises 22023 for what the column cannot hold. Reads the row as it is now.'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; raises
+    22023 for what the column cannot hold. Reads the row as it is now.'
 BEGIN
     DECLARE v_kind  varchar(20);
     DECLARE v_root  varchar(64);
@@ -291,7 +292,8 @@ END;
 --# create procedure named_artifacts
 CREATE PROCEDURE named_artifacts(IN p_artifacts longtext)
 SQL SECURITY DEFINER
-COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end.'
+COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table:
+    they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end.'
 BEGIN
     DECLARE v_text   longtext;
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;

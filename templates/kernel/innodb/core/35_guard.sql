@@ -183,7 +183,9 @@ CREATE TABLE IF NOT EXISTS catalog_state (
     shapes   longtext    NOT NULL,
     taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and their columns. Every batch compares it.';
+    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run
+        began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and their columns.
+        Every batch compares it.';
 
 -- known_names: the tables of the spec, or those whose rows go, as the catalog spells them.
 --# create procedure known_names
@@ -278,7 +280,9 @@ END;
 --# create procedure strangers
 CREATE PROCEDURE strangers(IN p_all boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions. p_all: also what only refuses in other databases.'
+COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and
+    tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses
+    deletions. p_all: also what only refuses in other databases.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_beside longtext;
@@ -457,7 +461,8 @@ END;
 --# create procedure catalog_now
 CREATE PROCEDURE catalog_now(OUT o_state longtext)
 SQL SECURITY DEFINER
-COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act on them, between bars.'
+COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act
+    on them, between bars.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_schema varchar(64);
@@ -601,7 +606,8 @@ END;
 --# create procedure replaced
 CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys and edges, or these in another order; NULL if none is.'
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys
+    and edges, or these in another order; NULL if none is.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_then   longtext;
@@ -674,7 +680,8 @@ END;
 --# create procedure unaccounted
 CREATE PROCEDURE unaccounted(OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was armed; NULL if there is none.'
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is
+    not the one that was armed; NULL if there is none.'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_then longtext;
@@ -770,7 +777,8 @@ END;
 --# create procedure judge_catalog
 CREATE PROCEDURE judge_catalog(IN p_run bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it began; else NULL, and the catalog is noted as it is.'
+COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it
+    began; else NULL, and the catalog is noted as it is.'
 BEGIN
     CALL read_catalog();
     CALL stranger(o_reason);
@@ -788,7 +796,9 @@ END;
 --# create procedure held_back
 CREATE PROCEDURE held_back(IN p_options longtext, IN p_dry_run boolean, OUT o_refused longtext)
 SQL SECURITY DEFINER
-COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing speaks against it.'
+COMMENT 'Why no run with these options may start now: a read-only server, a pause, and for scheduled runs also a server
+    where nobody armed windrow, something in the catalog that the spec does not know or a closed window; NULL if nothing
+    speaks against it.'
 BEGIN
     DECLARE v_armed    boolean;
     DECLARE v_armed_on varchar(700);

@@ -16,7 +16,9 @@ END;
 --# create procedure throttle
 CREATE PROCEDURE throttle(IN p_rule varchar(64), IN p_lag bigint, IN p_active bigint, IN p_snapshot bigint, OUT o_reason longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_active_sessions and max_old_snapshot (transactions), or NULL. Example: CALL throttle(''a_rule'', 30, 40, 1000000, @reason);'
+COMMENT 'What a batch of p_rule would wait for now, by the limits max_replica_lag (seconds), max_active_sessions and
+    max_old_snapshot (transactions), or NULL.
+    Example: CALL throttle(''a_rule'', 30, 40, 1000000, @reason);'
 BEGIN
     DECLARE v_found bigint;
     DECLARE v_said  double;
@@ -94,7 +96,8 @@ END;
 --# create procedure pace
 CREATE PROCEDURE pace(IN p_run bigint, IN p_rule varchar(64), OUT o_rest double, OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it takes none. Sets the size of the batch where target_batch says so. Commits.'
+COMMENT 'What run p_run does before the next batch of p_rule: o_rest, for how many seconds it rests; o_state, why it
+    takes none. Sets the size of the batch where target_batch says so. Commits.'
 BEGIN
     DECLARE v_now           datetime(6) DEFAULT UTC_TIMESTAMP(6);
     DECLARE v_own           boolean;

@@ -21,7 +21,8 @@ CREATE PROCEDURE preview_of(
     OUT o_document longtext
 )
 SQL SECURITY DEFINER
-COMMENT 'What the preview of a rule answers, as one JSON document: p_rows by table in the order of deletion; p_passes, where rows are taken one by one.'
+COMMENT 'What the preview of a rule answers, as one JSON document: p_rows by table in the order of deletion; p_passes,
+    where rows are taken one by one.'
 BEGIN
     DECLARE v_sum    bigint;
     DECLARE v_tables longtext;

@@ -117,7 +117,9 @@ END;
 --# create procedure reap
 CREATE PROCEDURE reap()
 SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK in the session of the run. Example: CALL reap();'
+COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK
+    in the session of the run.
+    Example: CALL reap();'
 BEGIN
     DECLARE v_torn bigint;
     DECLARE v_run  bigint;
@@ -234,7 +236,8 @@ END;
 --# create procedure in_window
 CREATE PROCEDURE in_window(IN p_at datetime(6), OUT o_open boolean)
 SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone.'
+COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the
+    clock of each window''s zone.'
 BEGIN
     CALL drop_shadows();
     CALL window_at(p_at, o_open);
@@ -710,7 +713,11 @@ END;
 --# create procedure preview
 CREATE PROCEDURE preview(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out. counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only, locks nothing. Example: CALL preview(''{"run_families": 100}'');'
+COMMENT 'What a run with the same options would delete and skip now, by rule and table, as one JSON document. from: only
+    what ended then or later, by the clock of the application; undated rows and scopes without a policy are left out.
+    counted_by_several: tables of which a row may be counted by each of these rules, though it goes once. Reads only,
+    locks nothing.
+    Example: CALL preview(''{"run_families": 100}'');'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

@@ -5,7 +5,10 @@
 --# create procedure run
 CREATE PROCEDURE run(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of, run_families, time_budget, trigger; where there are several workers: worker (each has a run at a time, and they share the families out). Examples: CALL run(''{}''); CALL run(''{"dry_run": true}'');'
+COMMENT 'One run of all rules in order, in batches that commit. Options: rule, dry_run, scope, retention, as_of,
+    run_families, time_budget, trigger; where there are several workers: worker (each has a run at a time, and they
+    share the families out).
+    Examples: CALL run(''{}''); CALL run(''{"dry_run": true}'');'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;
@@ -171,7 +174,9 @@ END;
 --# create procedure purge
 CREATE PROCEDURE `purge`(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that stays; the retention does not matter. Example: CALL purge(''{"key": [17]}'');'
+COMMENT 'Deletes the named families now, through the same engine as a run: still final, unheld, linked to nothing that
+    stays; the retention does not matter.
+    Example: CALL purge(''{"key": [17]}'');'
 BEGIN
     DECLARE v_before   longtext;
     DECLARE v_open     boolean DEFAULT false;

@@ -73,14 +73,18 @@ END;
 --# create procedure arm
 CREATE PROCEDURE arm()
 SQL SECURITY DEFINER
-COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the installation, and again after a new rule was installed, and after a restore, clone or promotion. Example: CALL arm();'
+COMMENT 'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed
+    once after the installation, and again after a new rule was installed, and after a restore, clone or promotion.
+    Example: CALL arm();'
 BEGIN
     CALL arm_with('{}');
 END;
 --# create procedure arm_with
 CREATE PROCEDURE arm_with(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone by snapshots of the storage. Example: CALL arm_with(''{"until": "restart"}'');'
+COMMENT 'What arm() does, with options. until: "restart" ends it with the next start of the server, for those who clone
+    by snapshots of the storage.
+    Example: CALL arm_with(''{"until": "restart"}'');'
 BEGIN
     DECLARE v_until longtext;
     DECLARE v_identity varchar(700);
@@ -185,7 +189,9 @@ END;
 --# create procedure set_policy
 CREATE PROCEDURE set_policy(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for a running batch. Example: CALL set_policy(''{"scope": "42", "retention": "30d"}'');'
+COMMENT 'Writes one policy: rule, scope, retention (the default of the spec if new), enabled, artifacts, note. Waits for
+    a running batch.
+    Example: CALL set_policy(''{"scope": "42", "retention": "30d"}'');'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_scope longtext;
@@ -260,7 +266,9 @@ END;
 --# create procedure set_hold
 CREATE PROCEDURE set_hold(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), even_if_absent (stores it without a row, too). Waits for a running batch. Example: CALL set_hold(''{"key": 17, "reason": "audit 2026"}'');'
+COMMENT 'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open
+    if left out), even_if_absent (stores it without a row, too). Waits for a running batch.
+    Example: CALL set_hold(''{"key": 17, "reason": "audit 2026"}'');'
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_key longtext;
@@ -346,7 +354,9 @@ END;
 --# create procedure set_windows
 CREATE PROCEDURE set_windows(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: CALL set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL set_windows(''{"windows": "never"}'');'
+COMMENT 'Says when scheduled runs may work, from the next batch on; null: as the spec says.
+    Examples: CALL set_windows(''{"windows": ["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); CALL
+    set_windows(''{"windows": "never"}'');'
 BEGIN
     DECLARE v_help    varchar(400) DEFAULT 'write it like "mon-fri 22:00-06:00 Europe/Berlin"; zone UTC if left out; or "always", or '
         '"never"';

@@ -2,7 +2,9 @@
 --# create procedure verify
 CREATE PROCEDURE verify(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum, ledger arithmetic, as one JSON document. Reads whole tables. Example: CALL verify(''{}'');'
+COMMENT 'Orphans, what is due and why it stays, drift of routines and of the event, indexes, policies under the minimum,
+    ledger arithmetic, as one JSON document. Reads whole tables.
+    Example: CALL verify(''{}'');'
 BEGIN
     DECLARE v_preview longtext;
     DECLARE v_error text;

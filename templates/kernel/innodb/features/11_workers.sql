@@ -22,7 +22,8 @@ FROM rule AS r;
 --# create procedure at_others
 CREATE PROCEDURE at_others(IN p_run bigint, IN p_rule varchar(64), IN p_before boolean, OUT o_other varchar(200))
 SQL SECURITY DEFINER
-COMMENT 'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a rule, which one still runs. NULL: none.'
+COMMENT 'Which other worker of the sweep of run p_run is at p_rule, or with p_before at a rule before it; without a
+    rule, which one still runs. NULL: none.'
 BEGIN
     DECLARE v_lock varchar(64) DEFAULT (SELECT s.run_lock FROM spec AS s);
     SELECT MIN(CONCAT('worker ', o.worker, ', which is at rule ', COALESCE(o.at_rule, 'none')))
@@ -106,7 +107,8 @@ END;
 --# create procedure sweep_rest
 CREATE PROCEDURE sweep_rest(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
 SQL SECURITY DEFINER
-COMMENT 'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has claimed what was locked.'
+COMMENT 'Called where nothing is left to claim: nothing left, or again where run p_run is the last one at p_rule and has
+    claimed what was locked.'
 BEGIN
     DECLARE v_other varchar(200);
     DECLARE v_sweep bigint;

@@ -14,7 +14,9 @@ CREATE TABLE IF NOT EXISTS known_archive (
     quoted   varchar(140) NOT NULL,
     rules    json         NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The tables of which rows are archived, by their positions in the spec. place: in the order in which rows come back, parents before children; archive: the table with the copies, quoted: as statements name it; entry: the view through which they come in; rules: those that archive rows of the table. Written by an installation.';
+    COMMENT = 'The tables of which rows are archived, by their positions in the spec. place: in the order in which rows
+        come back, parents before children; archive: the table with the copies, quoted: as statements name it; entry:
+        the view through which they come in; rules: those that archive rows of the table. Written by an installation.';
 --# register the archives
 REPLACE INTO known_archive (name, position, place, archive, entry, quoted, rules)
 SELECT
@@ -111,7 +113,8 @@ CREATE TABLE IF NOT EXISTS unarchived (
     done_at    datetime(6)  NOT NULL,
     KEY (run_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end they were pruned. Written in the transaction in which they left.';
+    COMMENT = 'Archived rows of run run_id that have left the archive, by table, and how: by_run is the run at whose end
+        they were pruned. Written in the transaction in which they left.';
 
 -- archive_misfit: what keeps rows from being archived as they are. Looked at before a run, and at the end of each batch: by
 -- then it holds locks that keep the columns as they are.
@@ -185,7 +188,9 @@ END;
 --# create procedure check_archive
 CREATE PROCEDURE check_archive(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Raises an error where archive_misfit() finds something. windrow install adds new columns; a type is changed by hand, in the archive table. Example: CALL check_archive(NULL);'
+COMMENT 'Raises an error where archive_misfit() finds something. windrow install adds new columns; a type is changed by
+    hand, in the archive table.
+    Example: CALL check_archive(NULL);'
 BEGIN
     DECLARE v_misfit text;
     DECLARE v_text   varchar(128);

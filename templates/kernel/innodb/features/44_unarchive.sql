@@ -105,7 +105,8 @@ END;
 --# create procedure archive_of
 CREATE PROCEDURE archive_of(IN p_run bigint, IN p_before datetime(6), OUT o_rows bigint, OUT o_runs longtext)
 SQL SECURITY DEFINER
-COMMENT 'What archive_list() answers, of one run or of those whose last row was archived before an instant: how many rows, and the runs as a JSON list.'
+COMMENT 'What archive_list() answers, of one run or of those whose last row was archived before an instant: how many
+    rows, and the runs as a JSON list.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_counts longtext;
@@ -194,7 +195,9 @@ END;
 --# create procedure archive_list
 CREATE PROCEDURE archive_list(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already. Reads the archive from end to end, unless a run is named. Examples: CALL archive_list(''{}''); CALL archive_list(''{"older_than": "90d"}'');'
+COMMENT 'The runs of which rows are archived, with the rows by table, and how many were restored or dropped already.
+    Reads the archive from end to end, unless a run is named.
+    Examples: CALL archive_list(''{}''); CALL archive_list(''{"older_than": "90d"}'');'
 BEGIN
     DECLARE v_run    bigint;
     DECLARE v_before datetime(6);
@@ -281,7 +284,8 @@ END;
 --# create procedure archive_prune
 CREATE PROCEDURE archive_prune(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to 10,000 in a transaction. The end of a run calls it.'
+COMMENT 'Deletes archived rows of runs whose last row was archived more than archive_days ago, oldest run first, up to
+    10,000 in a transaction. The end of a run calls it.'
 BEGIN
     DECLARE v_rule    varchar(64);
     DECLARE v_days    bigint;
@@ -326,7 +330,9 @@ END;
 --# create procedure archive_drop
 CREATE PROCEDURE archive_drop(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or older_than, dry_run. Up to 10,000 rows in a transaction; they exist nowhere else. Examples: CALL archive_drop(''{"run": 17}''); CALL archive_drop(''{"older_than": "90d", "dry_run": true}'');'
+COMMENT 'Deletes the archived rows of a run, or of the runs whose last row was archived that long ago: run or
+    older_than, dry_run. Up to 10,000 rows in a transaction; they exist nowhere else.
+    Examples: CALL archive_drop(''{"run": 17}''); CALL archive_drop(''{"older_than": "90d", "dry_run": true}'');'
 BEGIN
     DECLARE v_before_call longtext;
     DECLARE v_open    boolean DEFAULT false;
@@ -700,7 +706,8 @@ END;
 --# create procedure find_archive
 CREATE PROCEDURE find_archive(IN p_run bigint, IN p_rule varchar(64), IN p_most bigint)
 SQL SECURITY DEFINER
-COMMENT 'Writes the archived rows of run p_run, or of the families in work_named of rule p_rule, to the work tables of a restoration. Reads only.'
+COMMENT 'Writes the archived rows of run p_run, or of the families in work_named of rule p_rule, to the work tables of a
+    restoration. Reads only.'
 BEGIN
     DECLARE v_at     int DEFAULT 0;
     DECLARE v_quoted varchar(140);
@@ -738,7 +745,8 @@ CREATE PROCEDURE archive_hold_by(
     INOUT io_holds bigint, INOUT io_lacking bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Holds the rows t of a table that come back, by the key p_key; adds to how many holds were placed, and how many rows have no such key.'
+COMMENT 'Holds the rows t of a table that come back, by the key p_key; adds to how many holds were placed, and how many
+    rows have no such key.'
 BEGIN
     DECLARE v_from longtext;
     DECLARE v_rows bigint;
@@ -825,7 +833,8 @@ CREATE PROCEDURE archive_put(
     IN p_run bigint, IN p_place int, IN p_round int, OUT o_rows bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Copies the rows of run p_run that work_back names for a place, in round p_round, from an archive into their table; answers how many.'
+COMMENT 'Copies the rows of run p_run that work_back names for a place, in round p_round, from an archive into their
+    table; answers how many.'
 BEGIN
     DECLARE v_schema  varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
     DECLARE v_columns longtext;
@@ -858,7 +867,8 @@ CREATE PROCEDURE archive_round(
     IN p_run bigint, IN p_place int, IN p_round int, OUT o_rows bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Gives the rows of a place in work_back whose upper rows are there the number of a round; answers how many, 0 where it took the rest.'
+COMMENT 'Gives the rows of a place in work_back whose upper rows are there the number of a round; answers how many, 0
+    where it took the rest.'
 BEGIN
     DECLARE v_key   varchar(140) DEFAULT CONCAT('`', REPLACE(p_key, '`', '``'), '`');
     DECLARE v_joins longtext;
@@ -1067,7 +1077,10 @@ END;
 --# create procedure archive_restore
 CREATE PROCEDURE archive_restore(IN p_options longtext)
 SQL SECURITY DEFINER
-COMMENT 'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due at once. Examples: CALL archive_restore(''{"run": 17}''); CALL archive_restore(''{"run": 17, "key": [4]}'');'
+COMMENT 'Moves archived rows back into their tables, parents before children: all of a run, or families of it by their
+    keys (run, rule, key, max_rows). All or nothing, in one transaction. Holds are placed, since what comes back is due
+    at once.
+    Examples: CALL archive_restore(''{"run": 17}''); CALL archive_restore(''{"run": 17, "key": [4]}'');'
 BEGIN
     DECLARE v_settled  longtext;
     DECLARE v_open     boolean DEFAULT false;

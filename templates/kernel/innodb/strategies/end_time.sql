@@ -11,7 +11,8 @@
 --# create procedure end_time_open
 CREATE PROCEDURE end_time_open(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch, with the types of work_type: the cursor, what a dry run or preview counted as gone, what it skipped, what killed runs left half done.'
+COMMENT 'Makes the work tables that outlive a batch, with the types of work_type: the cursor, what a dry run or preview
+    counted as gone, what it skipped, what killed runs left half done.'
 BEGIN
     DECLARE v_key  varchar(64);
     DECLARE v_time datetime(6);
@@ -328,7 +329,9 @@ END;
 --# create procedure judge_end_time
 CREATE PROCEDURE judge_end_time(IN p_rule varchar(64), IN p_purge boolean, IN p_lock boolean, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff, unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not matter. What is left in work_member may go; work_skip has the roots that stay.'
+COMMENT 'Expands work_root to the families and decides which may go: every member final, ended before the cutoff,
+    unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not
+    matter. What is left in work_member may go; work_skip has the roots that stay.'
 BEGIN
     DECLARE v_closed  boolean;
     DECLARE v_linked  boolean;
@@ -458,7 +461,8 @@ END;
 --# create procedure end_time_doubt
 CREATE PROCEDURE end_time_doubt(IN p_closed boolean, IN p_purge boolean)
 SQL SECURITY DEFINER
-COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that applies to any row of the family. p_closed: the rows on both ends of a link go together or not at all.'
+COMMENT 'Takes out of work_member what stays and writes the roots among it to work_skip, by the first reason that
+    applies to any row of the family. p_closed: the rows on both ends of a link go together or not at all.'
 BEGIN
     DECLARE v_round integer DEFAULT 0;
     DECLARE v_count bigint DEFAULT 1;
@@ -780,7 +784,8 @@ CREATE PROCEDURE end_time_outlook(
     OUT o_families bigint, OUT o_complete boolean, OUT o_list longtext, OUT o_soon bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only.'
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more
+    is due at p_then. Reads only.'
 BEGIN
     DECLARE v_later bigint;
     DECLARE v_least datetime(6);

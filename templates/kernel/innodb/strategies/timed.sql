@@ -148,7 +148,8 @@ END;
 --# create procedure timed_cutoff
 CREATE PROCEDURE timed_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Rows of p_rule with a time before this are due at p_as_of. p_retention overrides the retention of a rule by age, never under its minimum.'
+COMMENT 'Rows of p_rule with a time before this are due at p_as_of. p_retention overrides the retention of a rule by
+    age, never under its minimum.'
 BEGIN
     DECLARE v_offset bigint;
     DECLARE v_zone   varchar(64);
@@ -242,7 +243,8 @@ END;
 --# create procedure timed_blame
 CREATE PROCEDURE timed_blame()
 SQL SECURITY DEFINER
-COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to work_keep, which has what is held.'
+COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to
+    work_keep, which has what is held.'
 BEGIN
     UPDATE work_keep AS h
     STRAIGHT_JOIN work_root AS w ON w.id = h.id
@@ -323,7 +325,8 @@ CREATE PROCEDURE keep_timed(
     IN p_lock  boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays, and work_skip with that of the window from p_from to p_to, and why. p_lock: whether families are locked.'
+COMMENT 'Fills work_keep with what stays, and work_skip with that of the window from p_from to p_to, and why. p_lock:
+    whether families are locked.'
 BEGIN
     SET @windrow_from = p_from, @windrow_to = p_to, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
     IF p_plain THEN
@@ -407,7 +410,8 @@ CREATE PROCEDURE next_timed(
     OUT   o_found  bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_next with the next p_limit roots before p_cutoff, behind o_time and o_key, which are then those of the last one. Reads only.'
+COMMENT 'Fills work_next with the next p_limit roots before p_cutoff, behind o_time and o_key, which are then those of
+    the last one. Reads only.'
 BEGIN
     IF o_key IS NULL THEN
         SELECT JSON_VALUE(r.document, '$.first_key') INTO o_key FROM rule AS r WHERE r.rule = p_rule;
@@ -932,7 +936,8 @@ END;
 --# create procedure timed_purge
 CREATE PROCEDURE timed_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes the rows that name this root, whatever their time, if the family is unheld, and commits. Answers NULL or the reason why it stays.'
+COMMENT 'Deletes the rows that name this root, whatever their time, if the family is unheld, and commits. Answers NULL
+    or the reason why it stays.'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_own      boolean DEFAULT false;
@@ -1125,7 +1130,8 @@ CREATE PROCEDURE timed_outlook(
     OUT o_soon     bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more is due at p_then. Reads only.'
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more
+    is due at p_then. Reads only.'
 BEGIN
     DECLARE v_least datetime(6);
     DECLARE v_now   datetime(6);

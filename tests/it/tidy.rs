@@ -438,10 +438,10 @@ fn functions_and_files_are_short() {
 /// Lines that are longer than [`WIDTH`], by folder: so many there may still be.
 const LONG_LINES: [(&str, usize); 5] = [
     ("src", 93),
-    ("templates/kernel", 70),
+    ("templates/kernel", 0),
     ("templates/postgres", 68),
     ("templates/mysql", 84),
-    ("generated", 222),
+    ("generated", 40),
 ];
 const WIDTH: usize = 140;
 

@@ -694,7 +694,7 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "lent-rights",
         what: "a superuser runs where a trigger of somebody else can act at COMMIT",
-        postgres: &[edit("WHERE NOT (o.rolsuper AND q.rolsuper)", "WHERE false")],
+        postgres: &[edit("AND NOT (o.rolsuper AND q.rolsuper)", "AND false")],
         mysql: &[],
         noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
     },

@@ -668,7 +668,8 @@ AS $windrow$
             (c.clock - greatest(o.before, o.after)) AT TIME ZONE 'UTC' AS early,
             (c.clock - least(o.before, o.after)) AT TIME ZONE 'UTC' AS late
         FROM (
-            SELECT (p_as_of - make_interval(secs => p_seconds % 86400)) AT TIME ZONE p_zone - make_interval(days => (p_seconds / 86400)::integer)
+            SELECT (p_as_of - make_interval(secs => p_seconds % 86400)) AT TIME ZONE p_zone
+                - make_interval(days => (p_seconds / 86400)::integer)
         ) AS c(clock)
         -- The zone's distance from UTC about a day before and a day after.
         CROSS JOIN LATERAL (

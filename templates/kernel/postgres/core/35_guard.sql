@@ -213,8 +213,8 @@ CREATE OR REPLACE VIEW covered AS
 WITH whole AS (
     SELECT t.oid AS table_id, t.relname::text AS name, t.relkind, k.goes, k.sets
     FROM known_table AS k
-    JOIN pg_namespace AS n ON n.nspname = (SELECT s.schema_name FROM spec AS s)
-    JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = k.name
+    CROSS JOIN spec AS s
+    JOIN pg_class AS t ON t.oid = to_regclass(format('%I.%I', s.schema_name, k.name))
     WHERE k.goes
        OR k.sets <> '{}'
 )
@@ -235,40 +235,26 @@ COMMENT ON VIEW covered IS
 -- table has a copy for each partition, which counts where the spec knows the partition alone.
 --# create view keys_on
 CREATE OR REPLACE VIEW keys_on AS
-WITH keys AS (
-    SELECT
-        p.name, p.goes, p.sets, g.tgtype,
-        f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype,
-        CASE WHEN f.conparentid = 0 THEN f.conname ELSE (
-            WITH RECURSIVE above AS (
-                SELECT u.conname, u.conparentid FROM pg_constraint AS u WHERE u.oid = f.conparentid
-                UNION ALL
-                SELECT u.conname, u.conparentid FROM above AS a JOIN pg_constraint AS u ON u.oid = a.conparentid
-            )
-            SELECT a.conname FROM above AS a WHERE a.conparentid = 0
-        ) END AS conname,
-        to_jsonb(f) ->> 'confdelsetcols' AS partly
-    FROM covered AS p
+WITH these AS MATERIALIZED (
+    SELECT c.* FROM covered AS c
+),
+keys AS (
+    SELECT p.name, p.goes, p.sets, g.tgtype, f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype
+    FROM these AS p
     JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0
     JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id
     WHERE (p.goes AND g.tgtype & 8 = 8 OR p.sets <> '{}' AND g.tgtype & 16 = 16)
       AND (
           f.conparentid = 0
-          OR NOT EXISTS (SELECT FROM pg_constraint AS u JOIN covered AS c ON c.table_id = u.confrelid WHERE u.oid = f.conparentid)
+          OR NOT EXISTS (SELECT FROM pg_constraint AS u JOIN these AS c ON c.table_id = u.confrelid WHERE u.oid = f.conparentid)
       )
 )
-SELECT
-    k.name AS parent,
-    k.oid AS key_id,
-    k.conname, k.conrelid, k.conkey, k.confrelid, k.confkey,
-    k.confdeltype,
-    k.partly,
-    'delete' AS event
+SELECT k.name AS parent, k.oid AS key_id, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confdeltype, 'delete' AS event
 FROM keys AS k
 WHERE k.goes
   AND k.tgtype & 8 = 8
-UNION
-SELECT k.name, k.oid, k.conname, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confupdtype, NULL, 'update'
+UNION ALL
+SELECT k.name, k.oid, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confupdtype, 'update'
 FROM keys AS k
 WHERE k.confupdtype IN ('c', 'n', 'd')
   AND k.tgtype & 16 = 16
@@ -314,8 +300,17 @@ BEGIN
         SELECT
             CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
             n.nspname = v_schema AS is_here,
-            f.conname, f.event, f.confdeltype AS effect, f.partly, f.parent, c.columns, c.named
+            h.conname, f.event, f.confdeltype AS effect, h.partly, f.parent, c.columns, c.named
         FROM keys_on AS f
+        CROSS JOIN LATERAL (
+            -- A copy of a key for a partition has the name of the key.
+            WITH RECURSIVE above AS (
+                SELECT u.conname, u.conparentid, to_jsonb(u) ->> 'confdelsetcols' AS partly FROM pg_constraint AS u WHERE u.oid = f.key_id
+                UNION ALL
+                SELECT u.conname, u.conparentid, a.partly FROM above AS a JOIN pg_constraint AS u ON u.oid = a.conparentid
+            )
+            SELECT a.conname, CASE f.event WHEN 'delete' THEN a.partly END AS partly FROM above AS a WHERE a.conparentid = 0
+        ) AS h
         JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
         JOIN pg_namespace AS n ON n.oid = t.relnamespace
         CROSS JOIN LATERAL (
@@ -426,13 +421,15 @@ SET jit = off
 AS $windrow$
 BEGIN
     RETURN (
+        WITH these AS MATERIALIZED (
+            SELECT c.* FROM covered AS c
+        )
         SELECT jsonb_object_agg(s.object, s.state)
         FROM (
             SELECT 'table ' || e.name AS object, format('%s %s', coalesce(t.oid::text, 'none'), c.columns) AS state
             FROM known_table AS e
-            JOIN spec AS s ON true
-            JOIN pg_namespace AS n ON n.nspname = s.schema_name
-            LEFT JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.name
+            CROSS JOIN spec AS s
+            CROSS JOIN LATERAL (SELECT to_regclass(format('%I.%I', s.schema_name, e.name))::oid) AS t(oid)
             CROSS JOIN LATERAL (
                 SELECT string_agg(format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
                 FROM pg_attribute AS a
@@ -446,16 +443,16 @@ BEGIN
             WHERE f.confdeltype IN ('c', 'n', 'd')
             UNION ALL
             SELECT 'rule ' || r.oid, r.ev_enabled::text
-            FROM covered AS p
+            FROM these AS p
             JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type IN ('2', '4')
             UNION ALL
             SELECT 'child ' || i.inhrelid, i.inhparent::text
-            FROM covered AS p
+            FROM these AS p
             JOIN pg_inherits AS i ON i.inhparent = p.table_id
             WHERE p.relkind = 'r'
             UNION ALL
             SELECT 'foreign ' || p.table_id, p.relkind::text
-            FROM covered AS p
+            FROM these AS p
             WHERE p.relkind NOT IN ('r', 'p')
         ) AS s
     );

@@ -202,8 +202,13 @@ BEGIN
         END IF;
         v_progress.rest_from := coalesce(v_progress.rest_from, v_now);
         v_until := greatest(
-            CASE WHEN v_limit.rate > 0 THEN v_progress.paced_at + make_interval(secs => (v_progress.deleted_rows - v_progress.paced_rows) / v_limit.rate::double precision) END,
-            CASE WHEN v_limit.nice > 0 THEN v_progress.rest_from + make_interval(secs => v_took * v_limit.nice / 100000.0::double precision) END
+            CASE WHEN v_limit.rate > 0 THEN
+                v_progress.paced_at
+                    + make_interval(secs => (v_progress.deleted_rows - v_progress.paced_rows) / v_limit.rate::double precision)
+            END,
+            CASE WHEN v_limit.nice > 0 THEN
+                v_progress.rest_from + make_interval(secs => v_took * v_limit.nice / 100000.0::double precision)
+            END
         );
     ELSIF v_limit.target_batch > 0 AND v_progress.paced_at IS NULL THEN
         -- The first batch: as big as the last one of the run before.

@@ -750,15 +750,19 @@ COMMENT ON FUNCTION run_result(bigint) IS
 
 -- foreign_code: what code of somebody else runs inside a batch, or inside archive_restore(). It has the rights of the owner
 -- role there; but what it puts off until the COMMIT runs with those of who called.
+-- One plan serves all calls of a session: to plan costs more than to look.
 --# create function foreign_code
 CREATE OR REPLACE FUNCTION foreign_code(p_restores boolean)
 RETURNS TABLE (code text, table_name text, belongs_to text)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET jit = off
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
+DECLARE
+    v_tables oid[];
+    v_is_set boolean[];
 BEGIN
-    RETURN QUERY
     WITH RECURSIVE reached (oid, is_set) AS (
         SELECT t.oid, cardinality(s.sets) > 0 OR p_restores
         FROM known_table AS s
@@ -769,17 +773,52 @@ BEGIN
         SELECT x.oid, x.is_set
         FROM reached AS r
         CROSS JOIN LATERAL (
-            SELECT f.conrelid, f.confdeltype <> 'c' FROM pg_constraint AS f WHERE f.confrelid = r.oid AND f.contype = 'f'
-                AND f.confdeltype IN ('c', 'n', 'd') AND NOT p_restores
+            -- A key has triggers on the table that it names, by which an index finds it.
+            SELECT f.conrelid, f.confdeltype <> 'c'
+            FROM pg_trigger AS g
+            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = r.oid
+            WHERE g.tgrelid = r.oid
+              AND f.confdeltype IN ('c', 'n', 'd')
+              AND NOT p_restores
             UNION ALL
             SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
         ) AS x(oid, is_set)
-    ),
-    -- What is read, too: the owner has rights on it.
-    planned (oid, is_set) AS (
+    )
+    SELECT array_agg(r.oid), array_agg(r.is_set)
+    INTO v_tables, v_is_set
+    FROM reached AS r;
+    RETURN QUERY
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        SELECT DISTINCT format('trigger %I', g.tgname) AS code, t.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner
+            ELSE t.relowner END::regrole AS owner
+        FROM pg_class AS t
+        JOIN pg_roles AS o ON o.oid = t.relowner
+        -- INSERT, or else DELETE or UPDATE.
+        JOIN pg_trigger AS g ON g.tgrelid = t.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4
+            ELSE 24 END <> 0
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE t.oid = ANY (v_tables)
+          AND NOT (o.rolsuper AND q.rolsuper)
+          AND p.pronamespace <> current_schema()::regnamespace
+    ) AS x
+    ORDER BY x.class::text, x.code;
+    -- Most databases have nothing that calls a function that somebody has made.
+    IF NOT EXISTS (
+        SELECT
+        FROM pg_depend AS d
+        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+          AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
+    ) THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH planned (oid, is_set) AS (
         SELECT r.oid, r.is_set
-        FROM reached AS r
+        FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
         UNION
+        -- What is read, too: the owner has rights on it.
         SELECT coalesce(p.relid, d.objid), false
         FROM pg_shdepend AS d
         LEFT JOIN LATERAL pg_partition_tree(d.objid) AS p ON true
@@ -792,22 +831,9 @@ BEGIN
     )
     SELECT x.code, x.class::text, x.owner::text
     FROM (
-        SELECT format('trigger %I', g.tgname) AS code, r.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner
-            ELSE t.relowner END::regrole AS owner
-        FROM reached AS r
-        JOIN pg_class AS t ON t.oid = r.oid
-        JOIN pg_roles AS o ON o.oid = t.relowner
-        -- INSERT, or else DELETE or UPDATE.
-        JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4
-            ELSE 24 END <> 0
-        JOIN pg_proc AS p ON p.oid = g.tgfoid
-        JOIN pg_roles AS q ON q.oid = p.proowner
-        WHERE NOT (o.rolsuper AND q.rolsuper)
-          AND p.pronamespace <> current_schema()::regnamespace
-        UNION
         -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions. The
         -- planner calls functions of indexes, statistics, checks and partitions, even of tables that are only read.
-        SELECT format('function %s', p.oid::regprocedure), r.oid::regclass, p.proowner::regrole
+        SELECT DISTINCT format('function %s', p.oid::regprocedure) AS code, r.oid::regclass AS class, p.proowner::regrole AS owner
         FROM planned AS r
         CROSS JOIN LATERAL (
             SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
@@ -846,6 +872,7 @@ CREATE OR REPLACE FUNCTION check_caller(p_caller text, p_restores boolean)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_code record;

@@ -1,4 +1,5 @@
--- Nobody else may call anything, whatever an earlier version allowed. The rows of an archive are the application's: grant them by hand to who may read these.
+-- Nobody else may call anything, whatever an earlier version allowed. The rows of an archive are the application's: grant them by
+-- hand to who may read these.
 --# grant the rights
 DO $windrow$
 DECLARE

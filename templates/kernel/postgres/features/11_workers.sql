@@ -196,7 +196,7 @@ DECLARE
     v_rule  text := p_progress.rule;
     v_sweep sweep%ROWTYPE;
     v_roots text[];
-    v_times text[];
+    v_last  text;
 BEGIN
     BEGIN
         SELECT * INTO STRICT v_sweep FROM sweep AS s WHERE s.rule = v_rule FOR UPDATE;
@@ -204,8 +204,8 @@ BEGIN
         RETURN 'again';
     END;
     IF NOT v_sweep.exhausted THEN
-        SELECT n.o_roots, n.o_times
-        INTO v_roots, v_times
+        SELECT n.o_roots, n.o_last
+        INTO v_roots, v_last
         FROM next_roots(
             v_rule, p_run.as_of, seconds(p_run.options ->> 'retention'), p_run.options ->> 'scope',
             v_sweep.cursor_time, v_sweep.cursor_key, least(4 * p_take, families_left(p_run, p_progress)), p_progress.gone, false
@@ -215,7 +215,7 @@ BEGIN
         RETURN sweep_rest(p_run.run_id, v_rule);
     END IF;
     UPDATE sweep AS s
-    SET cursor_time = v_times[cardinality(v_times)],
+    SET cursor_time = v_last,
         cursor_key = v_roots[cardinality(v_roots)]
     WHERE s.rule = v_rule;
     UPDATE run_claim AS c
@@ -223,7 +223,7 @@ BEGIN
     WHERE c.run_id = p_run.run_id
       AND c.rule = v_rule;
     UPDATE run_rule AS r
-    SET cursor_time = v_times[cardinality(v_times)],
+    SET cursor_time = v_last,
         cursor_key = v_roots[cardinality(v_roots)],
         updated_at = clock_timestamp()
     WHERE r.run_id = p_run.run_id

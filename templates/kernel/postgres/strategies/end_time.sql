@@ -163,15 +163,16 @@ BEGIN
     END LOOP;
 
     SELECT
-        array_agg(coalesce(p.artifacts, true) ORDER BY m.position),
+        array_agg(coalesce(v_recording[m.place], true)),
         array_agg(CASE
             WHEN NOT m.root THEN NULL
-            WHEN NOT p_purge THEN coalesce(p.cutoff, v_default)
+            WHEN NOT p_purge THEN coalesce(v_cutoffs[m.place], v_default)
             WHEN m.position <= v_first OR v_nested AND NOT m.id = ANY (v_beside) THEN 'infinity'::timestamp
-        END ORDER BY m.position)
+        END)
     INTO v_record, v_cutoff
-    FROM unnest(v_id, v_root, v_place) WITH ORDINALITY AS m(id, root, place, position)
-    LEFT JOIN unnest(v_cutoffs, v_recording) WITH ORDINALITY AS p(cutoff, artifacts, place) ON p.place = m.place;
+    FROM (
+        SELECT a.* FROM unnest(v_id, v_root, v_place) WITH ORDINALITY AS a(id, root, place, position) ORDER BY a.position
+    ) AS m;
     -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
     v_doubt := v_beside || ARRAY(
         SELECT m.id
@@ -372,8 +373,8 @@ COMMENT ON FUNCTION judge(text, anyarray, timestamptz, bigint, text, boolean, bo
     'member is locked first, FOR UPDATE SKIP LOCKED. p_purge: the retention does not matter. p_gone: ids to treat as gone. o_members may '
     'go; o_skip_keys may not, by o_skip_reasons.';
 
--- next_roots: the next roots that a run has not looked at: their keys, the times by which they are searched, and for a preview
--- their ends.
+-- next_roots: the next roots that a run has not looked at: their keys, the time by which the last of them is searched, and for a
+-- preview their ends.
 -- What a dry run has already counted is still there, but no longer a root to look at.
 --# create function next_roots
 CREATE OR REPLACE FUNCTION next_roots(
@@ -387,7 +388,7 @@ CREATE OR REPLACE FUNCTION next_roots(
     p_gone      text[],
     p_ends      boolean,
     OUT o_roots text[],
-    OUT o_times text[],
+    OUT o_last  text,
     OUT o_ends  text[],
     OUT o_keys  jsonb
 )
@@ -403,12 +404,12 @@ BEGIN
     EXECUTE format(
         'SELECT
             array_agg(n.root::text),
-            array_agg(n.%1$I::text),
+            (array_agg(n.%1$I))[count(*)]::text,
             %5$s
         FROM (
             SELECT g.*
             FROM %2$s($1, $2, $3, %3$L, %4$L, $4 + cardinality($5)) AS g
-            WHERE g.root::text NOT IN (SELECT x.id FROM unnest($5) AS x(id))
+            WHERE cardinality($5) = 0 OR g.root::text NOT IN (SELECT x.id FROM unnest($5) AS x(id))
             ORDER BY g.%1$I, g.root
             LIMIT $4
         ) AS n',
@@ -416,14 +417,14 @@ BEGIN
             coalesce(p_key, v_rule.document ->> 'first_key'),
         CASE WHEN p_ends THEN 'array_agg(to_json(n.ended)::text), jsonb_agg(n.root)' ELSE 'NULL, NULL' END
     )
-    INTO o_roots, o_times, o_ends, o_keys
+    INTO o_roots, o_last, o_ends, o_keys
     USING p_as_of, p_retention, p_scope, p_take, p_gone;
 END
 $windrow$;
 --# comment on function next_roots
 COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[], boolean) IS
-    'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, times of the search, and with p_ends ends and keys as '
-    'JSON has them; NULL where none is left. Reads only.';
+    'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, the time of the last in the search, and with p_ends ends '
+    'and keys as JSON has them; NULL where none is left. Reads only.';
 
 -- cascades_of: the tables of a rule whose rows are left to foreign keys, by their places among its tables, and what the server
 -- has counted of them in this session. Where a foreign key cascades, the server looks for the rows of a table with every row that
@@ -595,7 +596,7 @@ DECLARE
     v_batch    record;
     v_take     bigint;
     v_roots    text[];
-    v_times    text[];
+    v_last     text;
     v_count    integer;
     v_sqlstate text;
     v_message  text;
@@ -622,8 +623,8 @@ BEGIN
         END IF;
         v_roots := v_claim[1:v_take];
     ELSE
-        SELECT n.o_roots, n.o_times
-        INTO v_roots, v_times
+        SELECT n.o_roots, n.o_last
+        INTO v_roots, v_last
         FROM next_roots(
             p_rule, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope',
             v_progress.cursor_time, v_progress.cursor_key, v_take, v_progress.gone, false
@@ -709,7 +710,7 @@ BEGIN
             ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_families')) END,
         v_progress.halving AND v_count > 1,
         -- The claim has moved the cursor of a worker already.
-        CASE WHEN v_shared THEN v_progress.cursor_time ELSE v_times[v_count] END,
+        CASE WHEN v_shared THEN v_progress.cursor_time ELSE v_last END,
         CASE WHEN v_shared THEN v_progress.cursor_key ELSE v_roots[v_count] END,
         v_batch.o_skip_keys, v_batch.o_skip_reasons
     );
@@ -765,7 +766,7 @@ BEGIN
             v_more := true;
             EXIT;
         END IF;
-        v_time := v_next.o_times[cardinality(v_next.o_times)];
+        v_time := v_next.o_last;
         v_key := v_next.o_roots[cardinality(v_next.o_roots)];
         EXECUTE format(
             'SELECT j.o_families, j.o_members::text[] AS o_members, j.o_other_roots::text[] AS o_other_roots, j.o_skip_keys::text[] AS '

@@ -50,6 +50,8 @@ pub struct CatalogTable {
     pub rules: Vec<String>,
     /// Rules that act on UPDATE (PostgreSQL).
     pub update_rules: Vec<String>,
+    /// The columns by which rows belong to parts of it, or to parts of parts (PostgreSQL).
+    pub partition_columns: Vec<String>,
     /// Tables that inherit from this one without being partitions (PostgreSQL).
     pub children: Vec<String>,
     /// Triggers that users made, on the table or on a part of it.
@@ -152,6 +154,8 @@ pub struct Trigger {
     pub on_update: bool,
     /// The columns whose UPDATE it fires on; none: all (PostgreSQL).
     pub columns: Vec<String>,
+    /// Whether it fires where an UPDATE moves a row to another partition (PostgreSQL): on the DELETE or the INSERT of the row.
+    pub on_move: bool,
 }
 
 impl Catalog {

@@ -249,12 +249,20 @@ fn triggers(
         let set = sets.iter().find(named).filter(|_| trigger.on_update);
         set.filter(|_| !own.contains(&trigger.name))
     };
+    let moves = sets.iter().find(|set| {
+        let mut columns = live.partition_columns.iter();
+        columns.any(|column| column == **set)
+    });
     let mut fire: BTreeMap<&str, String> = BTreeMap::new();
     for trigger in live.triggers.iter().filter(|it| it.enabled) {
         if goes && trigger.on_delete {
             fire.insert(&trigger.name, "for each deleted row".to_owned());
         } else if let Some(set) = set(trigger) {
             let when = format!("when windrow sets `{set}`");
+            fire.entry(&trigger.name).or_insert(when);
+        } else if let Some(set) = moves.filter(|_| trigger.on_move) {
+            let when =
+                format!("when windrow sets `{set}`, which moves the row to another partition");
             fire.entry(&trigger.name).or_insert(when);
         }
     }

@@ -64,7 +64,7 @@ pub const CODES: [(&str, &str); 32] = [
     ),
     (
         "trigger",
-        "A covered table has an enabled trigger that fires on DELETE, or on UPDATE of a column that is set (`set null`, `stamp`), or a part of the table has one. It is code that windrow cannot account for: read it, and accept it by name (`triggers = [\"…\"]`). It will fire for each row that windrow deletes or sets: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families stay, as FAILED.",
+        "A covered table has an enabled trigger that fires on DELETE, or on UPDATE of a column that is set (`set null`, `stamp`), or a part of the table has one; on PostgreSQL also on INSERT, where a column that is set says to which partition a row belongs. It is code that windrow cannot account for: read it, and accept it by name (`triggers = [\"…\"]`). It will fire for each row that windrow deletes or sets: it costs time, and may write or refuse. On MySQL and MariaDB it cannot write to the table that its own table's rows belong to (error 1442): those families stay, as FAILED.",
     ),
     (
         "row-security",

@@ -29,7 +29,9 @@ mod instants;
 mod kernel;
 mod live;
 mod minimum;
+
 mod monitoring;
+mod moves;
 mod named;
 mod newest;
 mod nodes;
@@ -93,6 +95,7 @@ harness::tests! {
         live::tests,
         minimum::tests,
         monitoring::tests,
+        moves::tests,
         named::tests,
         newest::tests,
         nodes::tests,

@@ -86,6 +86,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 on_delete: text(&row, 2) == "DELETE",
                 on_update: text(&row, 2) == "UPDATE",
                 columns: Vec::new(),
+                on_move: false,
             });
         }
     }

@@ -67,6 +67,11 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
             table.indexes.push(index);
         }
     }
+    for row in database.query(PARTITION_COLUMNS, &[Some(schema)])? {
+        if let Some(table) = tables.get_mut(&text(&row, 0)) {
+            table.partition_columns.push(text(&row, 1));
+        }
+    }
     foreign_keys(database, schema, &mut tables)?;
     for row in database.query(TRIGGERS, &[Some(schema)])? {
         if let Some(table) = tables.get_mut(&text(&row, 0)) {
@@ -76,6 +81,7 @@ pub(super) fn catalog(database: &mut dyn Database, schema: &str) -> anyhow::Resu
                 on_delete: truth(&row, 3),
                 on_update: truth(&row, 4),
                 columns: list(&row, 5),
+                on_move: truth(&row, 6),
             });
         }
     }
@@ -201,11 +207,25 @@ const FOREIGN_KEYS: &str = "
       AND to_jsonb(k) -> 'conenforced' IS DISTINCT FROM 'false'
     ORDER BY 2, 1";
 
+// The server notes that these columns may not be dropped, also those of an expression.
+const PARTITION_COLUMNS: &str = "
+    SELECT DISTINCT c.relname, a.attname
+    FROM pg_partitioned_table k
+    CROSS JOIN LATERAL (SELECT k.partrelid AS oid UNION SELECT p.relid FROM pg_partition_ancestors(k.partrelid) p) w
+    JOIN pg_class c ON c.oid = w.oid
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = k.partrelid AND d.objsubid > 0 AND d.deptype = 'i'
+     AND d.refclassid = 'pg_class'::regclass AND d.refobjid = k.partrelid AND d.refobjsubid = 0
+    JOIN pg_attribute a ON a.attrelid = k.partrelid AND a.attnum = d.objsubid
+    WHERE n.nspname = $1
+    ORDER BY 1, 2";
+
 // One of a part, at any depth and in any schema, fires for rows of the whole table.
 const TRIGGERS: &str = "
     SELECT c.relname, t.tgname, t.tgenabled IN ('O', 'A'), (t.tgtype & 8) <> 0, (t.tgtype & 16) <> 0,
            (SELECT json_agg(a.attname ORDER BY a.attname) FROM pg_attribute a
-             WHERE a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr::int2[]))::text
+             WHERE a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr::int2[]))::text,
+           t.tgtype & 1 = 1 AND t.tgtype & 12 <> 0
     FROM pg_trigger t
     CROSS JOIN LATERAL (SELECT t.tgrelid AS oid UNION SELECT p.relid FROM pg_partition_ancestors(t.tgrelid) p WHERE t.tgtype & 1 = 1) w
     JOIN pg_class c ON c.oid = w.oid

@@ -694,9 +694,16 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "lent-rights",
         what: "a superuser runs where a trigger of somebody else can act at COMMIT",
-        postgres: &[edit("AND NOT (o.rolsuper AND q.rolsuper)", "AND false")],
+        postgres: &[edit("WHERE NOT (o.rolsuper AND q.rolsuper)", "WHERE false")],
         mysql: &[],
         noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
+        name: "lent-to-a-moved-row",
+        what: "a superuser runs where a trigger on the INSERT of a moved row can act at COMMIT",
+        postgres: &[edit("WHEN r.is_set THEN 28 ELSE 24", "ELSE 24")],
+        mysql: &[],
+        noticed_by: &["moves::a_superuser_lends_nothing_to_what_a_moved_row_fires"],
     },
     Defect {
         name: "held-cursor",

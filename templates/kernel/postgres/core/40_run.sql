@@ -792,15 +792,15 @@ BEGIN
     FROM (
         SELECT DISTINCT format('trigger %I', g.tgname) AS code, t.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner
             ELSE t.relowner END::regrole AS owner
-        FROM pg_class AS t
+        FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
+        JOIN pg_class AS t ON t.oid = r.oid
         JOIN pg_roles AS o ON o.oid = t.relowner
-        -- INSERT, or else DELETE or UPDATE.
+        -- INSERT, or else DELETE or UPDATE; a row that is set may move to another partition, which is an INSERT there.
         JOIN pg_trigger AS g ON g.tgrelid = t.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4
-            ELSE 24 END <> 0
+            WHEN r.is_set THEN 28 ELSE 24 END <> 0
         JOIN pg_proc AS p ON p.oid = g.tgfoid
         JOIN pg_roles AS q ON q.oid = p.proowner
-        WHERE t.oid = ANY (v_tables)
-          AND NOT (o.rolsuper AND q.rolsuper)
+        WHERE NOT (o.rolsuper AND q.rolsuper)
           AND p.pronamespace <> current_schema()::regnamespace
     ) AS x
     ORDER BY x.class::text, x.code;

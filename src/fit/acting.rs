@@ -104,11 +104,21 @@ fn set_finding(
     };
     let mut named = key.target_columns.iter();
     let set = named.find(|column| sets.contains(&column.as_str()) || made(column))?;
-    // No handler of MariaDB sees the error of an UPDATE that joins tables.
-    let acts = ACTING.contains(&key.on_update.as_str());
-    if !acts && catalog.dialect != Dialect::Mariadb {
-        return None;
-    }
+    // Before version 15 a row that moves to another partition is deleted, for the keys that name it.
+    let moves = catalog.dialect == Dialect::Postgres
+        && catalog.version_num < 150_000
+        && live
+            .partition_columns
+            .iter()
+            .any(|it| sets.contains(&it.as_str()));
+    let effects = [Some(&key.on_update), Some(&key.on_delete).filter(|_| moves)];
+    let mut effects = effects.into_iter().flatten();
+    let effect = match effects.find(|effect| ACTING.contains(&effect.as_str())) {
+        Some(effect) => effect,
+        // No handler of MariaDB sees the error of an UPDATE that joins tables.
+        None if catalog.dialect == Dialect::Mariadb => &key.on_update,
+        None => return None,
+    };
     let own = key.table.strip_prefix(&catalog.schema);
     let own = own.and_then(|rest| rest.strip_prefix('.'));
     let message = format!(
@@ -116,7 +126,7 @@ fn set_finding(
         parent.name,
         key.name,
         key.columns.join(", "),
-        key.on_update.to_lowercase()
+        effect.to_lowercase()
     );
     Some(
         error("unlisted-reference", own.unwrap_or(&key.table), message).help(

@@ -231,19 +231,37 @@ WHERE w.relkind = 'p'
 COMMENT ON VIEW covered IS
     'The tables whose rows go or are set, by name, and their partitions with the name of the whole table.';
 
--- keys_on: the foreign keys to them. A key has triggers on the table that it names, by which an index finds it. One of a whole
--- table has a copy for each partition, which counts where the spec knows the partition alone.
+-- key_events: on what the server looks at a foreign key of the tables that name a table: 8 is its DELETE, 16 its UPDATE. A key
+-- has triggers on the table that it names, by which an index finds it; one that is not enforced has none. Before version 15 one
+-- that names a table of partitions has them on the partitions alone.
+--# create view key_events
+CREATE OR REPLACE VIEW key_events AS
+SELECT g.tgrelid AS table_id, g.tgconstraint AS key_id, g.tgtype AS events
+FROM pg_trigger AS g
+WHERE g.tgconstraint <> 0
+UNION ALL
+SELECT t.oid, f.oid, 24::smallint
+FROM pg_class AS t
+JOIN pg_constraint AS f ON f.confrelid = t.oid AND f.contype = 'f'
+WHERE t.relkind = 'p'
+  AND current_setting('server_version_num')::integer < 150000;
+--# comment on view key_events
+COMMENT ON VIEW key_events IS
+    'The foreign keys that name a table, and the events of it (8: DELETE, 16: UPDATE) at which the server looks at them.';
+
+-- keys_on: the foreign keys to them. One of a whole table has a copy for each partition, which counts where the spec knows the
+-- partition alone.
 --# create view keys_on
 CREATE OR REPLACE VIEW keys_on AS
 WITH these AS MATERIALIZED (
     SELECT c.* FROM covered AS c
 ),
 keys AS (
-    SELECT p.name, p.goes, p.sets, g.tgtype, f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype
+    SELECT p.name, p.goes, p.sets, g.events, f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype
     FROM these AS p
-    JOIN pg_trigger AS g ON g.tgrelid = p.table_id AND g.tgconstraint <> 0
-    JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = p.table_id
-    WHERE (p.goes AND g.tgtype & 8 = 8 OR p.sets <> '{}' AND g.tgtype & 16 = 16)
+    JOIN key_events AS g ON g.table_id = p.table_id
+    JOIN pg_constraint AS f ON f.oid = g.key_id AND f.contype = 'f' AND f.confrelid = p.table_id
+    WHERE (p.goes AND g.events & 8 = 8 OR p.sets <> '{}' AND g.events & 16 = 16)
       AND (
           f.conparentid = 0
           OR NOT EXISTS (SELECT FROM pg_constraint AS u JOIN these AS c ON c.table_id = u.confrelid WHERE u.oid = f.conparentid)
@@ -252,16 +270,33 @@ keys AS (
 SELECT k.name AS parent, k.oid AS key_id, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confdeltype, 'delete' AS event
 FROM keys AS k
 WHERE k.goes
-  AND k.tgtype & 8 = 8
+  AND k.events & 8 = 8
 UNION ALL
 SELECT k.name, k.oid, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confupdtype, 'update'
 FROM keys AS k
 WHERE k.confupdtype IN ('c', 'n', 'd')
-  AND k.tgtype & 16 = 16
+  AND k.events & 16 = 16
   -- What is made of other columns is set with them.
   AND EXISTS (
       SELECT FROM pg_attribute AS a
       WHERE a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) AND (a.attname = ANY (k.sets) OR a.attgenerated <> '')
+  )
+UNION ALL
+-- Before version 15 a row that moves to another partition is deleted, for the keys that name it. The columns by which it belongs to
+-- one may not be dropped.
+SELECT k.name, k.oid, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confdeltype, 'update'
+FROM keys AS k
+WHERE current_setting('server_version_num')::integer < 150000
+  AND k.confdeltype IN ('c', 'n', 'd')
+  AND k.events & 16 = 16
+  AND EXISTS (
+      SELECT
+      FROM pg_partition_tree(pg_partition_root(k.confrelid)) AS p
+      JOIN pg_attribute AS a ON a.attrelid = p.relid AND a.attname = ANY (k.sets)
+      JOIN pg_depend AS d ON d.objid = p.relid AND d.objsubid = a.attnum AND d.refobjid = p.relid AND d.refobjsubid = 0
+      WHERE d.classid = 'pg_class'::regclass
+        AND d.refclassid = 'pg_class'::regclass
+        AND d.deptype = 'i'
   );
 --# comment on view keys_on
 COMMENT ON VIEW keys_on IS

@@ -773,11 +773,10 @@ BEGIN
         SELECT x.oid, x.is_set
         FROM reached AS r
         CROSS JOIN LATERAL (
-            -- A key has triggers on the table that it names, by which an index finds it.
             SELECT f.conrelid, f.confdeltype <> 'c'
-            FROM pg_trigger AS g
-            JOIN pg_constraint AS f ON f.oid = g.tgconstraint AND f.contype = 'f' AND f.confrelid = r.oid
-            WHERE g.tgrelid = r.oid
+            FROM key_events AS g
+            JOIN pg_constraint AS f ON f.oid = g.key_id AND f.contype = 'f' AND f.confrelid = r.oid
+            WHERE g.table_id = r.oid
               AND f.confdeltype IN ('c', 'n', 'd')
               AND NOT p_restores
             UNION ALL

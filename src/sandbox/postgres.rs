@@ -155,6 +155,11 @@ impl Postgres {
         command
     }
 
+    /// The major version, such as 15; 0 where the server does not tell.
+    pub fn major(&self) -> u32 {
+        major_version(&self.bin_dir).unwrap_or_default()
+    }
+
     /// The process id of the postmaster.
     pub fn pid(&self) -> u32 {
         self.instance.pid

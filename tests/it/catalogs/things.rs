@@ -7,6 +7,8 @@ use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use windrow::dialect::Dialect;
 
+use crate::support::database;
+
 use super::{EDGES, GOING, TABLES};
 
 /// Something in the catalog.
@@ -35,6 +37,8 @@ impl Thing {
 enum On {
     All,
     Postgres,
+    /// Since version 15.
+    Postgres15,
     Innodb,
     Mariadb,
     NotMariadb,
@@ -69,7 +73,7 @@ const fn alone(name: &'static str, on: On, acts: bool) -> Class {
 const CLASSES: [Class; 39] = [
     class("key on an edge that the spec accounts for", On::All, false),
     class("key on an edge that does otherwise", On::All, true),
-    class("key on an edge that sets a part", On::Postgres, true),
+    class("key on an edge that sets a part", On::Postgres15, true),
     class("key on an edge to another column", On::All, true),
     class("key on an edge to another table", On::All, true),
     class("key between managed tables", On::All, true),
@@ -118,6 +122,7 @@ pub(super) fn classes(dialect: Dialect) -> Vec<&'static Class> {
     let here = |class: &&Class| match class.on {
         On::All => true,
         On::Postgres => dialect == Dialect::Postgres,
+        On::Postgres15 => dialect == Dialect::Postgres && database::server().major() >= 15,
         On::Innodb => dialect != Dialect::Postgres,
         On::Mariadb => dialect == Dialect::Mariadb,
         On::NotMariadb => dialect != Dialect::Mariadb,

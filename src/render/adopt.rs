@@ -7,25 +7,37 @@ use super::names::{escaped, home};
 use super::roots::Roots;
 use super::via;
 use crate::dialect::Dialect;
-use crate::graph::{Action, Graph, Member, Own, Rule, Stamp, TableId, Timed, Unit};
+use crate::graph::{Action, Edge, Graph, Member, Own, Rule, Stamp, TableId, Timed, Unit};
 
 /// How the rows `t` of a table are found from an instance `m`, if they name no root.
 #[derive(Serialize)]
 pub(super) struct AdoptView {
-    /// The tables from `m` to `t`.
-    joins: Vec<JoinView>,
+    /// How the rows say their instance, one way for each column that does; none where they are named by others.
+    owns: Vec<OwnView>,
     /// Where these rows are named by others: the variable or work table with the keys of those that are, its type, and the
     /// ways by which they are found, each of a row that names them by `x`. Others that name them go before them.
     pub(super) named: String,
     key: String,
     key_type: &'static str,
     ways: Vec<WayView>,
+    /// The places of the tables whose rows name them, and the list that has all places.
+    positions: Vec<usize>,
+    everywhere: String,
     /// What finds these rows from what is known of the families, `a`, for PostgreSQL; whether there may be any: true, false
     /// or NULL.
     pub(super) found: String,
     look: String,
     /// PostgreSQL: that row `t` names no root, and rows of a family that is there name it.
     is_named: String,
+}
+
+/// How rows are found that say their instance by one column.
+#[derive(Serialize)]
+struct OwnView {
+    /// The tables from `m` to `t`.
+    joins: Vec<JoinView>,
+    /// MySQL and MariaDB: whether there may be any.
+    look: String,
 }
 
 /// A table that is joined.
@@ -40,6 +52,9 @@ struct JoinView {
 #[derive(Serialize)]
 struct WayView {
     why: String,
+    /// The place of the table of row `r`; MySQL and MariaDB: whether there may be any such row.
+    position: usize,
+    look: String,
     joins: Vec<JoinView>,
     /// The keys that row `r` names, and that row `t` is one of them.
     names: String,
@@ -47,6 +62,15 @@ struct WayView {
     /// The table of row `r`, and the columns of it that name a root.
     table: String,
     family: Vec<String>,
+}
+
+/// How rows of one table name those of another, and say their instance.
+struct Referrer<'a> {
+    member: &'a Member,
+    edge: &'a Edge,
+    own: &'a Own,
+    /// Whether this is the first way in which they say it.
+    is_first: bool,
 }
 
 /// Rows in between whose keys are collected before they go.
@@ -73,6 +97,13 @@ pub(super) struct Adopter<'a> {
     stamp: &'a Stamp,
     roots: &'a Roots,
     dialect: Dialect,
+}
+
+impl AdoptView {
+    /// How many lists of families that stay a statement looks into.
+    pub(super) fn lists(&self) -> usize {
+        self.owns.len().max(1)
+    }
 }
 
 impl<'a> Adopter<'a> {
@@ -102,25 +133,34 @@ impl<'a> Adopter<'a> {
         }
         let key = self.graph.table(member.table).key.first();
         let mut view = AdoptView {
-            joins: Vec::new(),
+            owns: Vec::new(),
             named: String::new(),
             key: key.map_or(String::new(), |key| self.dialect.ident(&key.name)),
             key_type: key.map_or("", |key| self.dialect.kind(key.kind)),
             ways: Vec::new(),
+            positions: Vec::new(),
+            everywhere: format!("array_fill(true, ARRAY[{}])", self.timed.members.len()),
             found: String::new(),
             look: String::new(),
             is_named: String::new(),
         };
-        if let Some(own) = self.own(member.table) {
-            view.joins = self.joins(own, member, "t");
-            view.found = self.found(own, member);
-            view.look = self.look(own, member);
+        let owns = self.owns(member.table);
+        if !owns.is_empty() {
+            view.found = self.found(&owns, member);
+            view.look = self.look(&owns, member);
+            let own = |own: &&Own| OwnView {
+                joins: self.joins(own, member, "t"),
+                look: self.look(&[own], member),
+            };
+            view.owns = owns.iter().map(own).collect();
             return Some(view);
         }
         if !self.stamp.named.contains(&member.table) || key.is_none() {
             return None;
         }
         view.ways = self.ways(member);
+        view.positions = view.ways.iter().map(|way| way.position).collect();
+        view.positions.dedup();
         let position = self.position(member.table);
         view.named = match self.dialect {
             Dialect::Postgres => format!("o_adopted_{position}"),
@@ -133,45 +173,61 @@ impl<'a> Adopter<'a> {
         (!view.ways.is_empty()).then_some(view)
     }
 
-    fn found(&self, own: &Own, member: &Member) -> String {
-        let list = match own.through {
-            None => "o_all".to_owned(),
-            Some(between) => self.variable(between),
-        };
-        let column = self.dialect.ident(&own.column);
+    fn found(&self, owns: &[&Own], member: &Member) -> String {
+        let each = owns.iter().map(|own| {
+            let list = match own.through {
+                None => "o_all".to_owned(),
+                Some(between) => self.variable(between),
+            };
+            let column = self.dialect.ident(&own.column);
+            let says = format!("t.{column} = ANY (a.{list})");
+            self.after_others(own, "t")
+                .fold(says, |says, other| format!("{says} AND {other}"))
+        });
+        let each: Vec<String> = each.collect();
         format!(
-            "t.{column} = ANY (a.{list}) AND {}",
+            "{} AND {}",
+            one_of(&each, " OR "),
             self.rootless(member, "t")
         )
     }
 
     /// Whether a row without a root says one of the instances at hand, as far as some of those rows tell.
-    fn look(&self, own: &Own, member: &Member) -> String {
+    fn look(&self, owns: &[&Own], member: &Member) -> String {
         let table = self.qualified(member.table);
-        let column = self.dialect.ident(&own.column);
         let rootless = self.rootless(member, "t");
+        let columns = owns.iter().map(|own| self.dialect.ident(&own.column));
+        let selected: Vec<String> = columns.map(|column| format!("t.{column}")).collect();
+        let selected = selected.join(", ");
         let some =
-            format!("SELECT t.{column} FROM {table} AS t WHERE {rootless} LIMIT {LOOKED_AT}");
-        match (self.dialect, own.through) {
-            (Dialect::Postgres, through) => {
-                let says = match through {
-                    None => "IN (SELECT unnest(o_all))",
-                    Some(_) => "IS NOT NULL",
-                };
-                format!(
-                    "(SELECT count(*) = {LOOKED_AT} OR bool_or(l.{column} {says})\n FROM ({some}) AS l)"
-                )
-            }
-            (_, None) => {
+            format!("SELECT {selected} FROM {table} AS t WHERE {rootless} LIMIT {LOOKED_AT}");
+        let column = |own: &Own| format!("l.{}", self.dialect.ident(&own.column));
+        if self.dialect == Dialect::Postgres {
+            let says = owns.iter().map(|own| match own.through {
+                None => format!("{} IN (SELECT unnest(o_all))", column(own)),
+                Some(_) => format!("{} IS NOT NULL", column(own)),
+            });
+            let says: Vec<String> = says.collect();
+            return format!(
+                "(SELECT count(*) = {LOOKED_AT} OR bool_or({})\n FROM ({some}) AS l)",
+                says.join(" OR ")
+            );
+        }
+        // There each of them has a statement of its own.
+        let own = owns[0];
+        match own.through {
+            None => {
                 let work = self
                     .dialect
                     .qualified(&super::names::control_name(self.graph), "work_root");
                 format!(
-                    "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT(w.id) > 0 FROM ({some}) AS l LEFT JOIN {work} AS w ON w.id = l.{column})"
+                    "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT(w.id) > 0 FROM ({some}) AS l LEFT JOIN {work} AS w ON w.id = {})",
+                    column(own)
                 )
             }
-            (_, Some(_)) => format!(
-                "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT(l.{column}) > 0 FROM ({some}) AS l)"
+            Some(_) => format!(
+                "(SELECT COUNT(*) = {LOOKED_AT} OR COUNT({}) > 0 FROM ({some}) AS l)",
+                column(own)
             ),
         }
     }
@@ -186,7 +242,9 @@ impl<'a> Adopter<'a> {
             }
         }
         let view = |between: TableId| {
-            let own = self.own(between)?;
+            let own = self.direct(between)?;
+            let owns = self.stamp.own.iter();
+            let owns = owns.filter(|own| own.of_root.is_none() && own.through == Some(between));
             let table = self.graph.table(between);
             Some(BetweenView {
                 variable: self.variable(between),
@@ -195,13 +253,7 @@ impl<'a> Adopter<'a> {
                 key: self.key(between),
                 key_type: self.dialect.kind(table.key[0].kind),
                 column: self.dialect.ident(&own.column),
-                positions: self
-                    .stamp
-                    .own
-                    .iter()
-                    .filter(|own| own.of_root.is_none() && own.through == Some(between))
-                    .map(|own| self.position(own.table))
-                    .collect(),
+                positions: owns.map(|own| self.position(own.table)).collect(),
             })
         };
         found.into_iter().filter_map(view).collect()
@@ -209,35 +261,43 @@ impl<'a> Adopter<'a> {
 
     /// That row `t` does not belong, without naming a root, to an instance of a family that stays: of one whose root is
     /// there, where families go as such, else of one of the list.
-    pub(super) fn spares(&self, member: &Member, list: &str) -> Option<String> {
-        let view = self.view(member)?;
+    ///
+    /// Each column that says the instance looks into a list of its own.
+    pub(super) fn spares(&self, member: &Member, list: impl Fn(usize) -> String) -> Vec<String> {
+        let Some(view) = self.view(member) else {
+            return Vec::new();
+        };
         let rootless = self.rootless(member, "t");
-        let Some(own) = self.own(member.table) else {
-            return match self.dialect {
+        let owns = self.owns(member.table);
+        if owns.is_empty() {
+            let named = match self.dialect {
                 // What a window leaves of these is collected; see the routine that keeps.
                 _ if !self.by_family() => None,
                 Dialect::Postgres => Some(format!("NOT ({})", view.is_named)),
                 Dialect::Mysql | Dialect::Mariadb => {
-                    let exists = self.named_exists(member, &view.ways, list);
+                    let exists = self.named_exists(member, &view.ways, "");
                     Some(format!("NOT ({rootless} AND {})", one_of(&exists, " OR ")))
                 }
             };
-        };
-        let (between, instance) = self.to_instance(own, "t");
-        let (from, on) = match between {
-            None => (instance.table, instance.on),
-            Some(between) => (
-                format!(
-                    "{} JOIN {} ON {}",
-                    between.table, instance.table, instance.on
+            return named.into_iter().collect();
+        }
+        let spares = owns.iter().enumerate().map(|(place, own)| {
+            let (between, instance) = self.to_instance(own, "t");
+            let (from, on) = match between {
+                None => (instance.table, instance.on),
+                Some(between) => (
+                    format!(
+                        "{} JOIN {} ON {}",
+                        between.table, instance.table, instance.on
+                    ),
+                    between.on,
                 ),
-                between.on,
-            ),
-        };
-        let (one, stays) = (self.one(), self.stays(list));
-        Some(format!(
-            "NOT ({rootless} AND EXISTS (SELECT {one}FROM {from} WHERE {on}{stays}))"
-        ))
+            };
+            let (one, stays) = (self.one(), self.stays(&list(place)));
+            let says = format!("{rootless}{}", self.behind_others(own, "t"));
+            format!("NOT ({says} AND EXISTS (SELECT {one}FROM {from} WHERE {on}{stays}))")
+        });
+        spares.collect()
     }
 
     /// That row `t` names no root, and rows of a family that is there name it, in lines: for PostgreSQL.
@@ -259,7 +319,7 @@ impl<'a> Adopter<'a> {
         };
         ways.iter()
             .zip(self.referrers(member))
-            .flat_map(|(way, (referrer, own))| {
+            .flat_map(|(way, Referrer { member, own, .. })| {
                 let by_root = way.family.iter().map(|column| {
                     let (root, at) = match self.dialect {
                         Dialect::Postgres => (
@@ -275,14 +335,18 @@ impl<'a> Adopter<'a> {
                     format!("EXISTS (SELECT {one}FROM {from}{wrap}WHERE {})", way.on)
                 });
                 let by_root: Vec<String> = by_root.collect();
-                let mut from = format!("{} AS r", self.qualified(referrer.table));
+                let mut from = format!("{} AS r", self.qualified(member.table));
                 let (between, instance) = self.to_instance(own, "r");
                 for join in between.into_iter().chain([instance]) {
                     from += &format!(" JOIN {} ON {}", join.table, join.on);
                 }
-                let rootless = self.rootless(referrer, "r");
+                let says = format!(
+                    "{}{}",
+                    self.rootless(member, "r"),
+                    self.behind_others(own, "r")
+                );
                 let by_instance = format!(
-                    "EXISTS (SELECT {one}FROM {from}{wrap}WHERE {} AND {rootless}{stays})",
+                    "EXISTS (SELECT {one}FROM {from}{wrap}WHERE {} AND {says}{stays})",
                     way.on
                 );
                 by_root.into_iter().chain([by_instance])
@@ -324,9 +388,32 @@ impl<'a> Adopter<'a> {
         each.collect::<Vec<_>>().join(" AND ")
     }
 
-    fn own(&self, table: TableId) -> Option<&'a Own> {
-        let mut owns = self.stamp.own.iter();
-        owns.find(|own| own.table == table && own.of_root.is_none())
+    /// How rows of a table say their instance; where a row says it by several columns, the first of them counts.
+    fn owns(&self, table: TableId) -> Vec<&'a Own> {
+        let owns = self.stamp.own.iter();
+        owns.filter(|own| own.table == table && own.of_root.is_none())
+            .collect()
+    }
+
+    /// The column by which rows in between name their instance.
+    fn direct(&self, table: TableId) -> Option<&'a Own> {
+        let owns = self.owns(table);
+        owns.into_iter().find(|own| own.through.is_none())
+    }
+
+    /// That row `row` says nothing by the columns that count before this one.
+    fn after_others(&self, own: &Own, row: &str) -> impl Iterator<Item = String> {
+        let others = self.stamp.before(own);
+        others
+            .map(|other| format!("{row}.{} IS NULL", self.dialect.ident(&other.column)))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    /// The same behind other conditions.
+    fn behind_others(&self, own: &Own, row: &str) -> String {
+        let others = self.after_others(own, row);
+        others.map(|other| format!(" AND {other}")).collect()
     }
 
     /// The rows `row` of an instance `m` that name no root.
@@ -334,7 +421,7 @@ impl<'a> Adopter<'a> {
         let mut joins = Vec::new();
         let instance = match own
             .through
-            .and_then(|between| Some((between, self.own(between)?)))
+            .and_then(|between| Some((between, self.direct(between)?)))
         {
             None => "m.id".to_owned(),
             Some((between, names)) => {
@@ -350,9 +437,10 @@ impl<'a> Adopter<'a> {
             table: self.qualified(member.table),
             alias: row,
             on: format!(
-                "{row}.{} = {instance} AND {}",
+                "{row}.{} = {instance} AND {}{}",
                 self.dialect.ident(&own.column),
-                self.rootless(member, row)
+                self.rootless(member, row),
+                self.behind_others(own, row)
             ),
         });
         joins
@@ -375,7 +463,7 @@ impl<'a> Adopter<'a> {
         };
         match own
             .through
-            .and_then(|between| Some((between, self.own(between)?)))
+            .and_then(|between| Some((between, self.direct(between)?)))
         {
             None => (None, instance(&column)),
             Some((between, names)) => {
@@ -390,47 +478,50 @@ impl<'a> Adopter<'a> {
         }
     }
 
-    /// The tables whose rows name rows of this one, and how these say their instance.
-    fn referrers(&self, member: &Member) -> Vec<(&'a Member, &'a Own)> {
+    /// The tables whose rows name rows of this one, by each edge, and how these say their instance, by each column.
+    fn referrers(&self, member: &Member) -> Vec<Referrer<'a>> {
         let mut found = Vec::new();
         for referrer in &self.timed.members {
-            let Some(own) = self.own(referrer.table) else {
-                continue;
-            };
             let edges = self.graph.table(referrer.table).edges.iter();
-            let edges =
-                edges.filter(|edge| edge.parent == member.table && edge.action == Action::Delete);
-            found.extend(edges.map(|_| (referrer, own)));
+            for edge in
+                edges.filter(|edge| edge.parent == member.table && edge.action == Action::Delete)
+            {
+                let owns = self.owns(referrer.table).into_iter().enumerate();
+                found.extend(owns.map(|(place, own)| Referrer {
+                    member: referrer,
+                    edge,
+                    own,
+                    is_first: place == 0,
+                }));
+            }
         }
         found
     }
 
     fn ways(&self, member: &Member) -> Vec<WayView> {
-        let mut ways = Vec::new();
-        for referrer in &self.timed.members {
-            let Some(own) = self.own(referrer.table) else {
-                continue;
-            };
-            let table = self.graph.table(referrer.table);
-            let edges = table.edges.iter();
-            for edge in
-                edges.filter(|edge| edge.parent == member.table && edge.action == Action::Delete)
-            {
-                ways.push(WayView {
-                    why: escaped(self.dialect, &format!("{}.{}", table.name, edge.columns())),
-                    joins: self.joins(own, referrer, "r"),
-                    names: format!("r.{}", self.dialect.ident(&edge.column.name)),
-                    on: via::named_by(edge, self.dialect, "t", "r"),
-                    table: self.qualified(referrer.table),
-                    family: referrer
-                        .family
-                        .iter()
-                        .map(|column| format!("r.{}", self.dialect.ident(column)))
-                        .collect(),
-                });
+        let referrers = self.referrers(member).into_iter();
+        let way = |Referrer {
+                       member,
+                       edge,
+                       own,
+                       is_first,
+                   }: Referrer| {
+            let table = self.graph.table(member.table);
+            let roots = member.family.iter().filter(|_| is_first);
+            WayView {
+                position: self.position(member.table),
+                look: self.look(&[own], member),
+                why: escaped(self.dialect, &format!("{}.{}", table.name, edge.columns())),
+                joins: self.joins(own, member, "r"),
+                names: format!("r.{}", self.dialect.ident(&edge.column.name)),
+                on: via::named_by(edge, self.dialect, "t", "r"),
+                table: self.qualified(member.table),
+                family: roots
+                    .map(|column| format!("r.{}", self.dialect.ident(column)))
+                    .collect(),
             }
-        }
-        ways
+        };
+        referrers.map(way).collect()
     }
 
     fn position(&self, table: TableId) -> usize {

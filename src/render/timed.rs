@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use self::member::{MemberView, Tables, any_of};
-use super::adopt::{Adopter, BetweenView};
+use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::explain::{Root, among, keys, some_keys};
 use super::names::{home, local};
 use super::others::{ListView, OtherView, Others};
@@ -62,6 +62,8 @@ pub(super) struct TimedView {
     /// What finds the rows `t` of the root table that are of the families `p_roots`; the columns that do.
     of_roots: String,
     names_root: Vec<String>,
+    /// PostgreSQL: what finds the rows `t` of the root table that are of the families `o_keep`.
+    of_kept: String,
     /// The tables that refer to members, for the grants.
     pub(super) references: Vec<String>,
     /// Further work tables with the families that stay: MySQL lets a statement name a temporary table once.
@@ -157,13 +159,17 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         root_predicates: root.map_or(Vec::new(), |root| root.predicates.clone()),
         of_roots: root.map_or(String::new(), |root| any_of(&root.belongs, "p_roots")),
         names_root: root.map_or(Vec::new(), |root| root.belongs.clone()),
+        of_kept: root.map_or(String::new(), |root| any_of(&root.belongs, "o_keep")),
         of_go: root.map_or(String::new(), |root| root.of_roots.clone()),
         between: adopter.as_ref().map_or(Vec::new(), Adopter::between),
         adopts: members.iter().any(|member| member.adopt.is_some()),
         root_column: roots.column.clone(),
         twins: (2..=members
             .iter()
-            .map(|member| member.belongs.len() + usize::from(!by_family && member.adopt.is_some()))
+            .map(|member| {
+                let adopt = member.adopt.iter().filter(|_| !by_family);
+                member.belongs.len() + adopt.map(AdoptView::lists).sum::<usize>()
+            })
             .max()
             .unwrap_or_default())
             .map(|number| format!("work_keep_{number}"))

@@ -71,14 +71,15 @@ BEGIN
 {%- if member.adopt and member.adopt.named %}
 {%- for way in member.adopt.ways %}
     -- {{ way.why }}
-    INSERT IGNORE INTO {{ member.adopt.named }} (id, family)
-    SELECT t.{{ member.adopt.key }}, p.{{ rule.key }}
-    FROM work_root AS m
-    STRAIGHT_JOIN {{ rule.table }} AS p ON p.{{ rule.key }} = m.id AND p.{{ rule.timed.root_column }} IS NULL
+    IF {{ way.look }} THEN
+        INSERT IGNORE INTO {{ member.adopt.named }} (id, family)
+        SELECT t.{{ member.adopt.key }}, m.family
+        FROM work_root AS m
 {%- for join in way.joins %}
-    STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+        STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-    STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %};
+        STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %};
+    END IF;
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
@@ -91,12 +92,15 @@ BEGIN
     FROM {{ member.adopt.named }} AS a
     STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = a.id;
 {%- else %}
+{%- for own in member.adopt.owns %}
     SELECT m.family
     FROM work_root AS m
-{%- for join in member.adopt.joins %}
+{%- for join in own.joins %}
     STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }};
+    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }}{% if not loop.last %}
+    UNION ALL{% else %};{% endif %}
+{%- endfor %}
 {%- endif %}
 {%- endfor %}
 {%- endif %}
@@ -146,9 +150,14 @@ BEGIN
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ stay.alias }}.id IS NULL
 {%- endfor %};
 {%- endfor %}
-{%- if member.adopt %}
+{%- if member.adopt and member.adopt.named %}
     INSERT INTO work_count (position, found)
-    SELECT {{ member.position }}, COUNT(*) {{ <w.adopted member pad="    " /> }};
+    SELECT {{ member.position }}, COUNT(*) {{ <w.adopted_by_name member pad="    " /> }};
+{%- elif member.adopt %}
+{%- for own in member.adopt.owns %}
+    INSERT INTO work_count (position, found)
+    SELECT {{ member.position }}, COUNT(*) {{ <w.adopted own pad="    " /> }};
+{%- endfor %}
 {%- endif %}
 {%- endfor %}
 END;

@@ -304,17 +304,17 @@ BEGIN
 {%- if member.adopt and member.adopt.named and member.referrers %}
 {%- for way in member.adopt.ways %}
     -- What rows of these families name in {{ member.table_name }} stays with them: {{ way.why }}
+{%- for column in rule.timed.names_root %}
     INSERT IGNORE INTO {{ member.named }} (id)
     SELECT {{ way.names }}
     FROM (
-        SELECT p.{{ rule.key }} AS id
-        FROM work_keep AS k
-        STRAIGHT_JOIN {{ rule.table }} AS p ON p.{{ rule.key }} = k.id AND p.{{ rule.timed.root_column }} IS NULL
+        SELECT p.{{ rule.key }} AS id FROM work_keep AS k STRAIGHT_JOIN {{ rule.table }} AS p ON p.{{ column }} = k.id
     ) AS m
 {%- for join in way.joins %}
     STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
     WHERE {{ way.names }} IS NOT NULL;
+{%- endfor %}
 {%- for column in way.family %}
     INSERT IGNORE INTO {{ member.named }} (id)
     SELECT {{ way.names }}

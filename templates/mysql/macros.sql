@@ -42,32 +42,33 @@ FROM {{ <w.joined control edge table break /> }}
 {%- endif %}{{ break }}STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{% elif edge.between %}t.{{ edge.column }} = p.{{ edge.between.key }}{% else %}t.{{ edge.column }} = w.id{% endif %}{{ edge.unless }}
 {%- endcomponent w.joined %}
 
-{#- The rows t of the families that go which name no root. -#}
-{% component w.adopted(member, pad) -%}
-{% if member.adopt.named -%}
+{#- The rows t of the families that go which name no root, but by one of their columns an instance. -#}
+{% component w.adopted(own, pad) -%}
+FROM work_root AS m
+{{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = m.family
+{%- for join in own.joins %}
+{{ pad }}STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+{%- endcomponent w.adopted %}
+
+{#- The same where it is others that name them. -#}
+{% component w.adopted_by_name(member, pad) -%}
 FROM {{ member.adopt.named }} AS a
 {{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = a.family
 {{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = a.id
-{%- else -%}
-FROM work_root AS m
-{{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = m.family
-{%- for join in member.adopt.joins %}
-{{ pad }}STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
-{%- endfor %}
-{%- endif %}
-{%- endcomponent w.adopted %}
+{%- endcomponent w.adopted_by_name %}
 
 {#- Deletes those of the families that go which name no root, and counts them. -#}
-{% component w.delete_adopted(member, maria, pad) -%}
+{% component w.delete_adopted(member, from, maria, pad) -%}
 {% if member.archive -%}
 INSERT INTO {{ member.archive.entry }}
 {{ pad }}SELECT p_run, UTC_TIMESTAMP(6), t.*
-{{ pad }}{{ <w.adopted member pad /> }}
+{{ pad }}{{ from }}
 {{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %};
 {{ pad }}SET v_copied = v_copied + ROW_COUNT();
 {{ pad }}
 {%- endif -%}
-DELETE t {{ <w.adopted member pad /> }};
+DELETE t {{ from }};
 {{ pad }}CALL timed_gone({{ member.position }}, ROW_COUNT());
 {%- endcomponent w.delete_adopted %}
 
@@ -94,12 +95,14 @@ DELETE t FROM work_target AS c
 {%- if member.adopt %}
 {%- if member.adopt.named %}
     -- Those that name no root, but an instance.
-    {{ <w.delete_adopted member maria pad="    " /> }}
+    {{ <w.delete_adopted member from={<w.adopted_by_name member pad="    " />} maria pad="    " /> }}
 {%- else %}
+{%- for own in member.adopt.owns %}
     -- Those that name no root, but an instance.
-    IF {{ member.adopt.look }} THEN
-        {{ <w.delete_adopted member maria pad="        " /> }}
+    IF {{ own.look }} THEN
+        {{ <w.delete_adopted member from={<w.adopted own pad="        " />} maria pad="        " /> }}
     END IF;
+{%- endfor %}
 {%- endif %}
 {%- endif %}
 {%- if member.archive %}

@@ -55,9 +55,9 @@ BEGIN
         SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (p_roots) AND t.{{ rule.timed.root_column }} IS NULL
     );
     IF v_old <> '{}' THEN
-        SELECT array_agg(n.o_family), array_agg(n.o_key)
+        SELECT array_agg(n.o_instance), array_agg(n.o_key)
         INTO v_namers, v_named
-        FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(v_old) AS n;
+        FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(v_old, {{ member.adopt.everywhere }}) AS n;
 {%- endif %}
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
@@ -67,14 +67,16 @@ BEGIN
     END IF;
 {%- endif %}
 {%- else %}
+{%- for own in member.adopt.owns %}
     v_tied := v_tied || ARRAY(
         SELECT DISTINCT m.family
         FROM (SELECT t.{{ rule.key }} AS id, {{ rule.timed.family_of_t }} AS family FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_roots }}) AS m
-{%- for join in member.adopt.joins %}
+{%- for join in own.joins %}
         JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
         JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }}
     );
+{%- endfor %}
 {%- endif %}
 {%- endfor %}
 {%- endif %}
@@ -122,15 +124,8 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_old {{ rule.key_type }}[];  -- those that name no root
 BEGIN
-    SELECT
-        coalesce(array_agg(t.{{ rule.key }}), '{}'),
-        coalesce(array_agg(t.{{ rule.key }}) FILTER (WHERE t.{{ rule.timed.root_column }} IS NULL), '{}')
-    INTO o_all, v_old
-    FROM {{ rule.table }} AS t
-    WHERE {{ rule.timed.of_go }};
+    o_all := ARRAY(SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_go }});
     -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
     o_lost := ARRAY[
 {%- for member in rule.timed.members %}
@@ -144,9 +139,11 @@ BEGIN
 {%- endfor %}
 {%- for member in rule.timed.members %}
 {%- if member.adopt and member.adopt.named %}
-    -- What they name in {{ member.table_name }}.
-    IF v_old <> '{}' THEN
-        {{ member.adopt.named }} := ARRAY(SELECT n.o_key FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(v_old) AS n);
+    -- What these rows name in {{ member.table_name }}.
+    IF {% for position in member.adopt.positions %}o_lost[{{ position }}]{% if not loop.last %} OR {% endif %}{% endfor %} THEN
+        {{ member.adopt.named }} := ARRAY(
+            SELECT n.o_key FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(o_all, o_lost) AS n
+        );
         o_lost[{{ member.position }}] := {{ member.adopt.look }};
     END IF;
 {%- endif %}

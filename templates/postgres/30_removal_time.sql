@@ -36,18 +36,19 @@ $windrow$;
 
 {% for member in rule.timed.members -%}
 {% if member.adopt and member.adopt.named -%}
--- {{ rule.name }}_names_{{ member.position }}: what rows of instances without a root name in {{ member.table_name }}.
+-- {{ rule.name }}_names_{{ member.position }}: what rows without a root of some instances name in {{ member.table_name }}.
+-- p_lost: in which tables there may be such rows.
 --# create function {{ control }}.{{ rule.name }}_names_{{ member.position }}
-CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_names_{{ member.position }}(p_old {{ rule.key_type }}[])
-RETURNS TABLE (o_family {{ rule.key_type }}, o_key {{ member.adopt.key_type }})
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_names_{{ member.position }}(p_of {{ rule.key_type }}[], p_lost boolean[])
+RETURNS TABLE (o_instance {{ rule.key_type }}, o_key {{ member.adopt.key_type }})
 LANGUAGE sql STABLE
 AS $windrow$
 {%- for way in member.adopt.ways %}
-    SELECT m.id, {{ way.names }}::{{ member.adopt.key_type }} FROM unnest(p_old) AS m(id)
+    SELECT m.id, {{ way.names }}::{{ member.adopt.key_type }} FROM unnest(p_of) AS m(id)
 {%- for join in way.joins %}
     JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-    WHERE {{ way.names }} IS NOT NULL
+    WHERE {{ way.names }} IS NOT NULL AND p_lost[{{ way.position }}]
 {%- if not loop.last %}
     UNION ALL{% else %};{% endif %}
 {%- endfor %}
@@ -261,7 +262,7 @@ BEGIN
 {%- endif %}
     {{ member.named }} := {{ member.named }} || ARRAY(
         SELECT {{ way.names }}
-        FROM (SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (o_keep) AND t.{{ rule.timed.root_column }} IS NULL) AS m
+        FROM (SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_kept }}) AS m
 {%- for join in way.joins %}
         JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}

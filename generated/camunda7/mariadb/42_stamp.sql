@@ -67,7 +67,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_set$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_set(IN p_whole boolean,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body edb6a29348eb]'
+COMMENT 'Sets the REMOVAL_TIME_ in work_time of rows of instances, with p_whole of families; answers how many by table. [body 936768b1e962]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     SET o_rows = '[]';
@@ -93,6 +93,42 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_`
     SET t.`REMOVAL_TIME_` = w.due, t.`TIMESTAMP_` = t.`TIMESTAMP_`
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`PROC_INST_ID_` IS NULL
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
+
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`PROC_INST_ID_` IS NULL
+    SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
     SET v_rows = v_rows + ROW_COUNT();
     SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
@@ -182,30 +218,6 @@ BEGIN
     SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
 
     UPDATE windrow_camunda7.work_time AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
-    SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-    SET v_rows = v_rows + ROW_COUNT();
-    UPDATE windrow_camunda7.work_time AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = w.id
-    SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
-    SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
-
-    UPDATE windrow_camunda7.work_time AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
-    SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
-    SET v_rows = v_rows + ROW_COUNT();
-    UPDATE windrow_camunda7.work_time AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id
-    SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR NOT p_whole);
-    SET v_rows = v_rows + ROW_COUNT();
-    SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;
-
-    UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = w.id AND w.root
     SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
@@ -249,6 +261,12 @@ BEGIN
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due;
     SET v_rows = v_rows + ROW_COUNT();
     UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
     SET t.`REMOVAL_TIME_` = w.due
@@ -273,12 +291,6 @@ BEGIN
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
     SET v_rows = v_rows + ROW_COUNT();
     UPDATE windrow_camunda7.work_time AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_`
-    SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    SET v_rows = v_rows + ROW_COUNT();
-    UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`ROOT_PROC_INST_ID_` = w.id AND w.root
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
     SET t.`REMOVAL_TIME_` = w.due
@@ -289,6 +301,19 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_`
     SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
+    SET v_rows = v_rows + ROW_COUNT();
+    UPDATE windrow_camunda7.work_time AS w
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = w.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`TASK_ID_` = o.`ID_` AND r.`PROC_INST_ID_` IS NULL
+    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_`
+    SET t.`REMOVAL_TIME_` = w.due
+    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
     SET v_rows = v_rows + ROW_COUNT();
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = w.id
@@ -311,12 +336,6 @@ BEGIN
     UPDATE windrow_camunda7.work_time AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = w.id
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
-    SET t.`REMOVAL_TIME_` = w.due
-    WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
-    SET v_rows = v_rows + ROW_COUNT();
-    UPDATE windrow_camunda7.work_time AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = w.id
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_`
     SET t.`REMOVAL_TIME_` = w.due
     WHERE NOT t.`REMOVAL_TIME_` <=> w.due AND (t.`ROOT_PROC_INST_ID_` IS NULL OR t.`ROOT_PROC_INST_ID_` = w.family);
     SET v_rows = v_rows + ROW_COUNT();

@@ -30,38 +30,44 @@ LANGUAGE sql STABLE AS $windrow$
         r."end_time_" IS NOT NULL FROM "public"."act_hi_procinst" AS r;
 $windrow$;
 
--- history_names_15: what rows of instances without a root name in act_ge_bytearray.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_names_15(p_old text[]) RETURNS TABLE (o_family text, o_key text)
+-- history_names_15: what rows without a root of some instances name in act_ge_bytearray.
+-- p_lost: in which tables there may be such rows.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_names_15(p_of text[], p_lost boolean[]) RETURNS TABLE (o_instance text, o_key text)
 LANGUAGE sql STABLE AS $windrow$
-    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
-    JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-    WHERE r."bytearray_id_" IS NOT NULL
-    UNION ALL
-    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
-    JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-    WHERE r."bytearray_id_" IS NOT NULL
-    UNION ALL
-    SELECT m.id, r."error_details_id_"::text FROM unnest(p_old) AS m(id)
-    JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-    WHERE r."error_details_id_" IS NOT NULL
-    UNION ALL
-    SELECT m.id, r."job_exception_stack_id_"::text FROM unnest(p_old) AS m(id)
-    JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-    WHERE r."job_exception_stack_id_" IS NOT NULL
-    UNION ALL
-    SELECT m.id, r."content_id_"::text FROM unnest(p_old) AS m(id)
+    SELECT m.id, r."content_id_"::text FROM unnest(p_of) AS m(id)
     JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
-    WHERE r."content_id_" IS NOT NULL
+    WHERE r."content_id_" IS NOT NULL AND p_lost[4]
     UNION ALL
-    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
+    SELECT m.id, r."content_id_"::text FROM unnest(p_of) AS m(id)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = m.id
+    JOIN "public"."act_hi_attachment" AS r ON r."task_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL AND r."proc_inst_id_" IS NULL
+    WHERE r."content_id_" IS NOT NULL AND p_lost[4]
+    UNION ALL
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_of) AS m(id)
+    JOIN "public"."act_hi_varinst" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."bytearray_id_" IS NOT NULL AND p_lost[6]
+    UNION ALL
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_of) AS m(id)
+    JOIN "public"."act_hi_detail" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."bytearray_id_" IS NOT NULL AND p_lost[7]
+    UNION ALL
+    SELECT m.id, r."error_details_id_"::text FROM unnest(p_of) AS m(id)
+    JOIN "public"."act_hi_ext_task_log" AS r ON r."proc_inst_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."error_details_id_" IS NOT NULL AND p_lost[9]
+    UNION ALL
+    SELECT m.id, r."job_exception_stack_id_"::text FROM unnest(p_of) AS m(id)
+    JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = m.id AND r."root_proc_inst_id_" IS NULL
+    WHERE r."job_exception_stack_id_" IS NOT NULL AND p_lost[10]
+    UNION ALL
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_of) AS m(id)
     JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
     JOIN "public"."act_hi_dec_in" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-    WHERE r."bytearray_id_" IS NOT NULL
+    WHERE r."bytearray_id_" IS NOT NULL AND p_lost[12]
     UNION ALL
-    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_old) AS m(id)
+    SELECT m.id, r."bytearray_id_"::text FROM unnest(p_of) AS m(id)
     JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = m.id
     JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_" AND r."root_proc_inst_id_" IS NULL
-    WHERE r."bytearray_id_" IS NOT NULL;
+    WHERE r."bytearray_id_" IS NOT NULL AND p_lost[13];
 $windrow$;
 
 -- history_at: by table, the time of the row that comes after p_skip others from p_from on, before p_to; NULL: there is none.
@@ -74,23 +80,23 @@ BEGIN
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[1] ORDER BY t."removal_time_" OFFSET p_skip[1] LIMIT 1),
         (SELECT t."removal_time_" FROM "public"."act_hi_identitylink" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[2] ORDER BY t."removal_time_" OFFSET p_skip[2] LIMIT 1),
-        (SELECT t."removal_time_" FROM "public"."act_hi_taskinst" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[3] ORDER BY t."removal_time_" OFFSET p_skip[3] LIMIT 1),
-        (SELECT t."removal_time_" FROM "public"."act_hi_varinst" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[4] ORDER BY t."removal_time_" OFFSET p_skip[4] LIMIT 1),
-        (SELECT t."removal_time_" FROM "public"."act_hi_detail" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[5] ORDER BY t."removal_time_" OFFSET p_skip[5] LIMIT 1),
-        (SELECT t."removal_time_" FROM "public"."act_hi_incident" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[6] ORDER BY t."removal_time_" OFFSET p_skip[6] LIMIT 1),
-        (SELECT t."removal_time_" FROM "public"."act_hi_ext_task_log" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[7] ORDER BY t."removal_time_" OFFSET p_skip[7] LIMIT 1),
-        (SELECT t."removal_time_" FROM "public"."act_hi_job_log" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[8] ORDER BY t."removal_time_" OFFSET p_skip[8] LIMIT 1),
-        (SELECT t."removal_time_" FROM "public"."act_hi_op_log" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[9] ORDER BY t."removal_time_" OFFSET p_skip[9] LIMIT 1),
         (SELECT t."removal_time_" FROM "public"."act_hi_comment" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[10] ORDER BY t."removal_time_" OFFSET p_skip[10] LIMIT 1),
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[3] ORDER BY t."removal_time_" OFFSET p_skip[3] LIMIT 1),
         (SELECT t."removal_time_" FROM "public"."act_hi_attachment" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[4] ORDER BY t."removal_time_" OFFSET p_skip[4] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_taskinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[5] ORDER BY t."removal_time_" OFFSET p_skip[5] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_varinst" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[6] ORDER BY t."removal_time_" OFFSET p_skip[6] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_detail" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[7] ORDER BY t."removal_time_" OFFSET p_skip[7] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_incident" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[8] ORDER BY t."removal_time_" OFFSET p_skip[8] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_ext_task_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[9] ORDER BY t."removal_time_" OFFSET p_skip[9] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_job_log" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[10] ORDER BY t."removal_time_" OFFSET p_skip[10] LIMIT 1),
+        (SELECT t."removal_time_" FROM "public"."act_hi_op_log" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[11] ORDER BY t."removal_time_" OFFSET p_skip[11] LIMIT 1),
         (SELECT t."removal_time_" FROM "public"."act_hi_dec_in" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to[12] ORDER BY t."removal_time_" OFFSET p_skip[12] LIMIT 1),
@@ -216,7 +222,16 @@ BEGIN
         FROM "public"."act_ge_bytearray" AS t
         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
           AND t."root_proc_inst_id_" IS NULL AND (
-              EXISTS (SELECT FROM "public"."act_hi_varinst" AS r
+              EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
+                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+                  WHERE t."id_" = r."content_id_")
+              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
+                  JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+                  WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_taskinst" AS o ON o."id_" = r."task_id_"
+                  JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
+                  WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND r."proc_inst_id_" IS NULL)
+              OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r
                   JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
                   WHERE t."id_" = r."bytearray_id_")
               OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r
@@ -240,12 +255,6 @@ BEGIN
               OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r
                   JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."process_instance_id_"
                   WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL)
-              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
-                  JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-                  WHERE t."id_" = r."content_id_")
-              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
-                  JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
-                  WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
               OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r
                   JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
                   WHERE t."id_" = r."bytearray_id_")
@@ -356,27 +365,45 @@ BEGIN
           JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := v_rows;
+    DELETE FROM "public"."act_hi_comment" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL
+          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
+          JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := v_rows;
+    DELETE FROM "public"."act_hi_attachment" AS t
+    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL
+          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
+          JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := v_rows;
     DELETE FROM "public"."act_hi_taskinst" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := v_rows;
     DELETE FROM "public"."act_hi_varinst" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := v_rows;
     DELETE FROM "public"."act_hi_detail" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := v_rows;
     DELETE FROM "public"."act_hi_incident" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
@@ -384,14 +411,14 @@ BEGIN
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
       AND (t."job_def_id_"::text IN (SELECT unnest(k.o_held_1))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := v_rows;
     DELETE FROM "public"."act_hi_ext_task_log" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := v_rows;
     DELETE FROM "public"."act_hi_job_log" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
@@ -399,22 +426,8 @@ BEGIN
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."process_instance_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
       AND (t."job_def_id_"::text IN (SELECT unnest(k.o_held_1))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := v_rows;
-    DELETE FROM "public"."act_hi_op_log" AS t
-    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL
-          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := v_rows;
-    DELETE FROM "public"."act_hi_comment" AS t
-    WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL
-          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := v_rows;
-    DELETE FROM "public"."act_hi_attachment" AS t
+    DELETE FROM "public"."act_hi_op_log" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
@@ -495,6 +508,22 @@ BEGIN
            AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
                JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
            AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_comment" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL
+               AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
+               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+        (SELECT count(*) FROM "public"."act_hi_attachment" AS t
+         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+           AND NOT (t."root_proc_inst_id_" IS NULL
+               AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+           AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
+               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
         (SELECT count(*) FROM "public"."act_hi_taskinst" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
@@ -534,18 +563,6 @@ BEGIN
            AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
            AND (t."job_def_id_"::text IN (SELECT unnest(k.o_held_1))) IS NOT TRUE),
         (SELECT count(*) FROM "public"."act_hi_op_log" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-           AND NOT (t."root_proc_inst_id_" IS NULL
-               AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
-        (SELECT count(*) FROM "public"."act_hi_comment" AS t
-         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-           AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-           AND NOT (t."root_proc_inst_id_" IS NULL
-               AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
-        (SELECT count(*) FROM "public"."act_hi_attachment" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
            AND NOT (t."root_proc_inst_id_" IS NULL
@@ -640,9 +657,9 @@ BEGIN
         SELECT t."id_" FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL
     );
     IF v_old <> '{}' THEN
-        SELECT array_agg(n.o_family), array_agg(n.o_key)
+        SELECT array_agg(n.o_instance), array_agg(n.o_key)
         INTO v_namers, v_named
-        FROM windrow_camunda7.history_names_15(v_old) AS n;
+        FROM windrow_camunda7.history_names_15(v_old, array_fill(true, ARRAY[18])) AS n;
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
             FROM unnest(v_namers, v_named) AS n(family, key) JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key
@@ -686,7 +703,7 @@ CREATE OR REPLACE FUNCTION windrow_camunda7.history_adopted(
     p_go text[],
     OUT o_all text[],  -- the instances of the families
     OUT o_lost boolean[],
-    OUT o_between_3 text[],
+    OUT o_between_5 text[],
     OUT o_between_14 text[],
     OUT o_adopted_15 text[]
 )
@@ -694,21 +711,20 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
-DECLARE
-    v_old text[];  -- those that name no root
 BEGIN
-    SELECT
-        coalesce(array_agg(t."id_"), '{}'),
-        coalesce(array_agg(t."id_") FILTER (WHERE t."root_proc_inst_id_" IS NULL), '{}')
-    INTO o_all, v_old
-    FROM "public"."act_hi_procinst" AS t
-    WHERE t."root_proc_inst_id_" = ANY (p_go) OR t."id_" = ANY (p_go);
+    o_all := ARRAY(SELECT t."id_" FROM "public"."act_hi_procinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go) OR t."id_" = ANY (p_go));
     -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
     o_lost := ARRAY[
         (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
          FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_actinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
         (SELECT count(*) = 1000 OR bool_or(l."task_id_" IS NOT NULL)
          FROM (SELECT t."task_id_" FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)) OR l."task_id_" IS NOT NULL)
+         FROM (SELECT t."proc_inst_id_", t."task_id_" FROM "public"."act_hi_comment" AS t
+             WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
+        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)) OR l."task_id_" IS NOT NULL)
+         FROM (SELECT t."proc_inst_id_", t."task_id_" FROM "public"."act_hi_attachment" AS t
+             WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
         (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
          FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
         (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
@@ -723,10 +739,6 @@ BEGIN
          FROM (SELECT t."process_instance_id_" FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
         (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
          FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
-         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
-        (SELECT count(*) = 1000 OR bool_or(l."proc_inst_id_" IN (SELECT unnest(o_all)))
-         FROM (SELECT t."proc_inst_id_" FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
         (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL)
          FROM (SELECT t."dec_inst_id_" FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" IS NULL LIMIT 1000) AS l),
         (SELECT count(*) = 1000 OR bool_or(l."dec_inst_id_" IS NOT NULL)
@@ -738,15 +750,17 @@ BEGIN
         NULL,
         NULL
     ];
-    IF o_lost[2] THEN
-        o_between_3 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (o_all));
+    IF o_lost[2] OR o_lost[3] OR o_lost[4] THEN
+        o_between_5 := ARRAY(SELECT o."id_" FROM "public"."act_hi_taskinst" AS o WHERE o."proc_inst_id_" = ANY (o_all));
     END IF;
     IF o_lost[12] OR o_lost[13] THEN
         o_between_14 := ARRAY(SELECT o."id_" FROM "public"."act_hi_decinst" AS o WHERE o."proc_inst_id_" = ANY (o_all));
     END IF;
-    -- What they name in act_ge_bytearray.
-    IF v_old <> '{}' THEN
-        o_adopted_15 := ARRAY(SELECT n.o_key FROM windrow_camunda7.history_names_15(v_old) AS n);
+    -- What these rows name in act_ge_bytearray.
+    IF o_lost[4] OR o_lost[6] OR o_lost[7] OR o_lost[9] OR o_lost[10] OR o_lost[12] OR o_lost[13] THEN
+        o_adopted_15 := ARRAY(
+            SELECT n.o_key FROM windrow_camunda7.history_names_15(o_all, o_lost) AS n
+        );
         o_lost[15] := o_adopted_15 <> '{}';
     END IF;
 END
@@ -771,61 +785,65 @@ BEGIN
     DELETE FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := v_rows;
     IF a.o_lost[2] THEN
-        DELETE FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (a.o_between_3) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (a.o_between_5) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := v_rows;
     IF a.o_lost[3] THEN
-        DELETE FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_comment" AS t
+            WHERE (t."proc_inst_id_" = ANY (a.o_all) OR t."task_id_" = ANY (a.o_between_5) AND t."proc_inst_id_" IS NULL)
+            AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := v_rows;
     IF a.o_lost[4] THEN
-        DELETE FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_attachment" AS t
+            WHERE (t."proc_inst_id_" = ANY (a.o_all) OR t."task_id_" = ANY (a.o_between_5) AND t."proc_inst_id_" IS NULL)
+            AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := v_rows;
     IF a.o_lost[5] THEN
-        DELETE FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := v_rows;
     IF a.o_lost[6] THEN
-        DELETE FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := v_rows;
     IF a.o_lost[7] THEN
-        DELETE FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := v_rows;
     IF a.o_lost[8] THEN
-        DELETE FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := v_rows;
     IF a.o_lost[9] THEN
-        DELETE FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := v_rows;
     IF a.o_lost[10] THEN
-        DELETE FROM "public"."act_hi_comment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     END IF;
-    DELETE FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
+    DELETE FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := v_rows;
     IF a.o_lost[11] THEN
-        DELETE FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
+        DELETE FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
     END IF;
     DELETE FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (p_go);
@@ -873,7 +891,7 @@ BEGIN
         SELECT * INTO a FROM windrow_camunda7.history_adopted(p_go);
     ELSE
         SELECT * INTO a FROM jsonb_to_record(p_adopted) AS j(
-            o_all text[], o_lost boolean[], o_between_3 text[], o_between_14 text[], o_adopted_15 text[]
+            o_all text[], o_lost boolean[], o_between_5 text[], o_between_14 text[], o_adopted_15 text[]
         );
     END IF;
     RETURN ARRAY[
@@ -881,34 +899,36 @@ BEGIN
             + CASE WHEN a.o_lost[1] THEN (SELECT count(*) FROM "public"."act_hi_actinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
                 AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
         (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[2] THEN (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (a.o_between_3)
-                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[3] THEN (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
-                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[4] THEN (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
-                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[5] THEN (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
-                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[6] THEN (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
-                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[7] THEN (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
-                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[8] THEN (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."process_instance_id_" = ANY (a.o_all)
-                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
-        (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[9] THEN (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+            + CASE WHEN a.o_lost[2] THEN (SELECT count(*) FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = ANY (a.o_between_5)
                 AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
         (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[10] THEN (SELECT count(*) FROM "public"."act_hi_comment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+            + CASE WHEN a.o_lost[3] THEN (SELECT count(*) FROM "public"."act_hi_comment" AS t
+                WHERE (t."proc_inst_id_" = ANY (a.o_all) OR t."task_id_" = ANY (a.o_between_5) AND t."proc_inst_id_" IS NULL)
                 AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
         (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
-            + CASE WHEN a.o_lost[11] THEN (SELECT count(*) FROM "public"."act_hi_attachment" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+            + CASE WHEN a.o_lost[4] THEN (SELECT count(*) FROM "public"."act_hi_attachment" AS t
+                WHERE (t."proc_inst_id_" = ANY (a.o_all) OR t."task_id_" = ANY (a.o_between_5) AND t."proc_inst_id_" IS NULL)
+                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[5] THEN (SELECT count(*) FROM "public"."act_hi_taskinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[6] THEN (SELECT count(*) FROM "public"."act_hi_varinst" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[7] THEN (SELECT count(*) FROM "public"."act_hi_detail" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[8] THEN (SELECT count(*) FROM "public"."act_hi_incident" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[9] THEN (SELECT count(*) FROM "public"."act_hi_ext_task_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
+                AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[10] THEN (SELECT count(*) FROM "public"."act_hi_job_log" AS t
+                WHERE t."process_instance_id_" = ANY (a.o_all) AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
+        (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
+            + CASE WHEN a.o_lost[11] THEN (SELECT count(*) FROM "public"."act_hi_op_log" AS t WHERE t."proc_inst_id_" = ANY (a.o_all)
                 AND t."root_proc_inst_id_" IS NULL) ELSE 0 END,
         (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."root_proc_inst_id_" = ANY (p_go))
             + CASE WHEN a.o_lost[12] THEN (SELECT count(*) FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = ANY (a.o_between_14)
@@ -964,6 +984,24 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
       AND NOT (t."root_proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
           JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
     UNION ALL
+    SELECT 'act_hi_comment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_comment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL
+          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
+          JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+    UNION ALL
+    SELECT 'act_hi_attachment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
+        count(*) FILTER (WHERE t."removal_time_" IS NULL)
+    FROM "public"."act_hi_attachment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
+    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+      AND NOT (t."root_proc_inst_id_" IS NULL
+          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+      AND NOT (t."root_proc_inst_id_" IS NULL AND t."proc_inst_id_" IS NULL AND EXISTS (SELECT FROM "public"."act_hi_taskinst" AS o
+          JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))
+    UNION ALL
     SELECT 'act_hi_taskinst', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_taskinst" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
@@ -1013,20 +1051,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
     UNION ALL
-    SELECT 'act_hi_comment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_comment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL
-          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-    UNION ALL
-    SELECT 'act_hi_attachment', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
-        count(*) FILTER (WHERE t."removal_time_" IS NULL)
-    FROM "public"."act_hi_attachment" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
-    WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
-      AND NOT (t."root_proc_inst_id_" IS NULL
-          AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-    UNION ALL
     SELECT 'act_hi_dec_in', count(*) FILTER (WHERE t."removal_time_" IS DISTINCT FROM r."removal_time_" AND r."id_" IS NOT NULL),
         count(*) FILTER (WHERE t."removal_time_" IS NULL)
     FROM "public"."act_hi_dec_in" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
@@ -1053,7 +1077,17 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_ge_bytearray" AS t LEFT JOIN "public"."act_hi_procinst" AS r ON r."id_" = t."root_proc_inst_id_"
     WHERE NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL AND (
-          EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+          EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
+              WHERE t."id_" = r."content_id_")
+          OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
+              JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
+              WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r JOIN "public"."act_hi_taskinst" AS o ON o."id_" = r."task_id_"
+              JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = o."proc_inst_id_"
+              WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL AND r."proc_inst_id_" IS NULL)
+          OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r
+              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
               WHERE t."id_" = r."bytearray_id_")
           OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
               WHERE t."id_" = r."bytearray_id_" AND r."root_proc_inst_id_" IS NULL)
@@ -1074,12 +1108,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
           OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r
               JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."process_instance_id_"
               WHERE t."id_" = r."job_exception_stack_id_" AND r."root_proc_inst_id_" IS NULL)
-          OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
-              JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
-              WHERE t."id_" = r."content_id_")
-          OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r
-              JOIN windrow_camunda7.history_rooted() AS p(id) ON p.id = r."proc_inst_id_"
-              WHERE t."id_" = r."content_id_" AND r."root_proc_inst_id_" IS NULL)
           OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r
               JOIN windrow_camunda7.history_roots() AS f(id) ON f.id = r."root_proc_inst_id_"
               WHERE t."id_" = r."bytearray_id_")
@@ -1108,9 +1136,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted 6d5b6a0cb117', 'at ec7ea79c11ce', 'count 802a8fe3809f', 'count_families fe8546080cc6',
-    'delete 22ce8a0a93a0', 'delete_families ade24c0d688b', 'judge 283e402f47f6', 'keep bb7bafda5ea3',
-    'names_15 d9ed094ac34d', 'other b6613cdb21c1', 'rooted f884c70cbb8e', 'roots 33951949572e', 'rows 9fa9868e0c2b',
-    'strays 71f00e92a970'
+    'adopted d673174009b8', 'at d1498312f8fd', 'count 9af0c6d731ad', 'count_families 1f4767414a6d',
+    'delete 6f077297e0d1', 'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep e5280c98b1c5',
+    'names_15 a6b93d2e3f75', 'other b6613cdb21c1', 'rooted f884c70cbb8e', 'roots 33951949572e', 'rows 9fa9868e0c2b',
+    'strays d3d5a833b505'
 ]);
 RESET ROLE;

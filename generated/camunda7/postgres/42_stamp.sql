@@ -99,92 +99,114 @@ BEGIN
     WHERE t."task_id_" = o."id_" AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[2] := o_rows[2] + v_rows;
 
-    UPDATE "public"."act_hi_taskinst" AS t SET "removal_time_" = w.due
+    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
       AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
-    UPDATE "public"."act_hi_taskinst" AS t SET "removal_time_" = w.due
+    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."task_id_" = o."id_" AND t."proc_inst_id_" IS NULL AND t."root_proc_inst_id_" IS NULL
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."task_id_" = o."id_" AND t."proc_inst_id_" IS NULL AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[3] := o_rows[3] + v_rows;
+
+    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."task_id_" = o."id_" AND t."proc_inst_id_" IS NULL AND t."root_proc_inst_id_" IS NULL
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    WHERE t."task_id_" = o."id_" AND t."proc_inst_id_" IS NULL AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+
+    UPDATE "public"."act_hi_taskinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+    UPDATE "public"."act_hi_taskinst" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
 
     UPDATE "public"."act_hi_varinst" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
       AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
     UPDATE "public"."act_hi_varinst" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[4] := o_rows[4] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
 
     UPDATE "public"."act_hi_detail" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
       AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
     UPDATE "public"."act_hi_detail" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := o_rows[5] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
 
     UPDATE "public"."act_hi_incident" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
       AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
     UPDATE "public"."act_hi_incident" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[6] := o_rows[6] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
 
     UPDATE "public"."act_hi_ext_task_log" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
       AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
     UPDATE "public"."act_hi_ext_task_log" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[7] := o_rows[7] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
 
     UPDATE "public"."act_hi_job_log" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE (t."root_proc_inst_id_" = w.root OR (t."process_instance_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
       AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
     UPDATE "public"."act_hi_job_log" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."process_instance_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[8] := o_rows[8] + v_rows;
-
-    UPDATE "public"."act_hi_op_log" AS t SET "removal_time_" = w.due
-    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
-    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
-    UPDATE "public"."act_hi_op_log" AS t SET "removal_time_" = w.due
-    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
-    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[9] := o_rows[9] + v_rows;
-
-    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
-    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
-    WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
-    UPDATE "public"."act_hi_comment" AS t SET "removal_time_" = w.due
-    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
-    WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[10] := o_rows[10] + v_rows;
 
-    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    UPDATE "public"."act_hi_op_log" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE (t."root_proc_inst_id_" = w.root OR (t."proc_inst_id_" = w.id AND t."root_proc_inst_id_" IS NULL))
       AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
-    UPDATE "public"."act_hi_attachment" AS t SET "removal_time_" = w.due
+    UPDATE "public"."act_hi_op_log" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."proc_inst_id_" = w.id AND NOT p_whole AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[11] := o_rows[11] + v_rows;
@@ -232,6 +254,11 @@ BEGIN
     UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     WHERE t."root_proc_inst_id_" = w.root AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_attachment" AS r ON (r."root_proc_inst_id_" = w.root OR r."proc_inst_id_" = w.id)
+    WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
@@ -255,11 +282,6 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
-    JOIN "public"."act_hi_attachment" AS r ON (r."root_proc_inst_id_" = w.root OR r."proc_inst_id_" = w.id)
-    WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
-    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
-    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_dec_in" AS r ON r."root_proc_inst_id_" = w.root
     WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
@@ -267,6 +289,12 @@ BEGIN
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_dec_out" AS r ON r."root_proc_inst_id_" = w.root
     WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    JOIN "public"."act_hi_attachment" AS r ON r."task_id_" = o."id_" AND r."proc_inst_id_" IS NULL
+    WHERE t."id_" = r."content_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
@@ -279,6 +307,19 @@ BEGIN
     JOIN "public"."act_hi_decinst" AS o ON o."proc_inst_id_" = w.id
     JOIN "public"."act_hi_dec_out" AS r ON r."dec_inst_id_" = o."id_"
     WHERE t."id_" = r."bytearray_id_" AND t."root_proc_inst_id_" IS NULL AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
+    WHERE t."id_" = r."content_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
+    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
+    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
+    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
+    JOIN "public"."act_hi_taskinst" AS o ON o."proc_inst_id_" = w.id
+    JOIN "public"."act_hi_attachment" AS r ON r."task_id_" = o."id_" AND r."proc_inst_id_" IS NULL
+    WHERE t."id_" = r."content_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
+      AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
@@ -302,12 +343,6 @@ BEGIN
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
     JOIN "public"."act_hi_job_log" AS r ON r."process_instance_id_" = w.id
     WHERE t."id_" = r."job_exception_stack_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
-      AND t."removal_time_" IS DISTINCT FROM w.due;
-    GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
-    UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
-    FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
-    JOIN "public"."act_hi_attachment" AS r ON r."proc_inst_id_" = w.id
-    WHERE t."id_" = r."content_id_" AND (t."root_proc_inst_id_" IS NULL OR t."root_proc_inst_id_" = w.family) AND NOT p_whole
       AND t."removal_time_" IS DISTINCT FROM w.due;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := o_rows[15] + v_rows;
     UPDATE "public"."act_ge_bytearray" AS t SET "removal_time_" = w.due
@@ -342,7 +377,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 58c271ff99e9]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 8b0c3142485d]';
 
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])

@@ -64,6 +64,15 @@ pub struct Stamp {
     pub untouched: Vec<(TableId, Vec<String>)>,
 }
 
+impl Stamp {
+    /// The other columns by which a row says its instance, and which count before this one.
+    pub fn before<'a>(&'a self, own: &'a Own) -> impl Iterator<Item = &'a Own> {
+        let owns = self.own.iter().filter(|it| it.table == own.table);
+        owns.filter(|it| it.of_root.is_none())
+            .take_while(|it| it.column != own.column)
+    }
+}
+
 /// The rows of a table that are those of one row of the root table alone.
 #[derive(Clone, Debug)]
 pub struct Own {

@@ -351,9 +351,9 @@ fn owns(
             ));
             continue;
         }
-        // A row may name its root by any of several columns.
+        // A row may say whose it is by several columns.
         let again = |other: &Own| {
-            let both = own.of_root.is_some() && other.of_root.is_some();
+            let both = own.of_root.is_some() == other.of_root.is_some();
             let same = (&own.column, &own.of_root) == (&other.column, &other.of_root);
             own.table == other.table && (!both || same)
         };

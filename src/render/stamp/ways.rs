@@ -33,14 +33,19 @@ pub(crate) struct Way {
     pub(crate) joins: Vec<JoinView>,
     pub(crate) column: String,
     pub(crate) value: String,
+    /// The columns that count before this one, which say nothing then.
+    before: Vec<String>,
 }
 
 impl Way {
     /// The same for row `alias`.
     fn change(self, alias: &str) -> ChangeView {
+        let before = self.before.iter();
+        let before = before.map(|column| format!(" AND {alias}.{column} IS NULL"));
+        let before: String = before.collect();
         ChangeView {
             joins: self.joins,
-            on: format!("{alias}.{} = {}", self.column, self.value),
+            on: format!("{alias}.{} = {}{before}", self.column, self.value),
             ..ChangeView::default()
         }
     }
@@ -124,6 +129,7 @@ impl<'a> Finder<'a> {
             joins: Vec::new(),
             column: column.to_owned(),
             value: value.to_owned(),
+            before: Vec::new(),
         };
         if whose == Whose::Family {
             let column = member.family.first().map(|it| self.dialect.ident(it));
@@ -162,10 +168,15 @@ impl<'a> Finder<'a> {
                         format!("o.{column}")
                     }
                 };
+                let before = self.stamp.before(own);
                 Way {
                     joins,
                     column: self.dialect.ident(&own.column),
                     value,
+                    before: match own.of_root {
+                        None => before.map(|it| self.dialect.ident(&it.column)).collect(),
+                        Some(_) => Vec::new(),
+                    },
                 }
             })
             .collect()

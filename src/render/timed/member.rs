@@ -152,14 +152,14 @@ impl Tables<'_> {
         };
         let adopter = Adopter::new(graph, rule, timed, roots, dialect);
         let adopt = adopter.as_ref().and_then(|it| it.view(member));
-        let kept = match dialect {
+        let kept = |place: usize| match dialect {
             Dialect::Postgres => "k.o_keep".to_owned(),
             Dialect::Mysql | Dialect::Mariadb => dialect.qualified(
                 &control_name(graph),
-                &format!("work_keep_{}", belongs.len() + 1),
+                &format!("work_keep_{}", belongs.len() + 1 + place),
             ),
         };
-        let spares_adopted = adopter.as_ref().and_then(|it| it.spares(member, &kept));
+        let spares_adopted = adopter.as_ref().map(|it| it.spares(member, kept));
         // PostgreSQL: what the rows of families name, though it names no root itself, is looked for once in a window.
         let whose = match (dialect, &adopt) {
             (Dialect::Postgres, Some(adopt)) if by_family && !adopt.named.is_empty() => {
@@ -186,7 +186,7 @@ impl Tables<'_> {
             spared: false,
             of_roots: any_of(&belongs, "p_go"),
             adopt,
-            spares: spares_adopted.into_iter().collect(),
+            spares: spares_adopted.unwrap_or_default(),
             whose,
             held: of_others.iter().map(|kept| kept.list.clone()).collect(),
             named,

@@ -1,4 +1,5 @@
-//! Rows that name no root, as engines before 7.10 wrote them, belong to their instance. What becomes of them is what becomes of
+//! Rows that name no root belong to their instance: engines before 7.10 wrote none, and later ones write none with a comment or an
+//! attachment of a task that has ended, which then names its task alone. What becomes of them is what becomes of
 //! the same rows with their root: two databases with one history, in one of which half of the instances are old.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,12 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 
-use super::{NOW, Unit, in_each_unit, in_each_unit_on_postgres, options, rule};
+use super::oracle::{insert, lenient};
+use super::{
+    NOW, Unit, in_each_unit, in_each_unit_everywhere, in_each_unit_on_postgres, options, rule,
+};
 use crate::harness::tests;
 use crate::support::camunda::Camunda;
 use crate::support::installation::violations;
 
 tests! {
+    in_each_unit_everywhere: [
+        what_names_a_task_alone_is_of_the_instance_of_that,
+    ],
     in_each_unit: [
         rows_without_a_root_go_with_the_instance_that_they_name,
     ],
@@ -38,6 +45,9 @@ const OWN: [(&str, &str); 14] = [
     ("act_hi_dec_out", "dec_inst_id_"),
     ("act_hi_decinst", "proc_inst_id_"),
 ];
+
+/// Those of them whose rows may name a task and no instance.
+const OF_TASKS: [&str; 2] = ["act_hi_comment", "act_hi_attachment"];
 
 /// What names a byte array.
 const NAMES: [(&str, &str); 7] = [
@@ -86,9 +96,25 @@ fn some_families(unit: Unit, camunda: &mut Camunda, alone: bool) -> Vec<String> 
         .collect()
 }
 
-/// Makes the rows of these families old: they name no root.
+/// Makes the rows of these families old: they name no root. Comments and attachments of tasks name no instance either.
 fn forget(camunda: &mut Camunda, keys: &[String], with_instances: bool) {
     let of = format!("root_proc_inst_id_ IN {}", listed(keys));
+    for table in OF_TASKS {
+        let task = format!(
+            "SELECT min(t.id_) FROM act_hi_taskinst AS t WHERE t.proc_inst_id_ = {table}.proc_inst_id_"
+        );
+        camunda.execute(&format!(
+            "UPDATE {table} SET task_id_ = ({task}) WHERE {of}"
+        ));
+    }
+    camunda.execute(&format!(
+        "UPDATE act_ge_bytearray SET root_proc_inst_id_ = NULL WHERE {of} AND id_ IN (SELECT content_id_ FROM act_hi_attachment WHERE task_id_ IS NOT NULL)"
+    ));
+    for table in OF_TASKS {
+        camunda.execute(&format!(
+            "UPDATE {table} SET root_proc_inst_id_ = NULL, proc_inst_id_ = NULL WHERE {of} AND task_id_ IS NOT NULL"
+        ));
+    }
     for (table, own) in OWN {
         camunda.execute(&format!(
             "UPDATE {table} SET root_proc_inst_id_ = NULL WHERE {of} AND {own} IS NOT NULL"
@@ -249,4 +275,98 @@ fn a_stamp_sets_the_removal_time_of_all_rows_of_an_old_instance(unit: Unit, dial
     let [expected, found] = [0, 1].map(|at| contents(&mut twins[at]));
     assert_eq!(found, expected);
     assert!(alike(&mut twins) > 1_500);
+}
+
+/// A comment and an attachment of each task, written when that had ended: Camunda gives them neither a root nor a removal time.
+/// Those whose time has come all the same stay with their instance, too.
+fn what_names_a_task_alone_is_of_the_instance_of_that(unit: Unit, dialect: Dialect) {
+    let mut camunda = unit.empty(dialect);
+    lenient(&mut camunda);
+    let (old, due, later) = ("'2024-01-01'", "'2026-01-01'", "'2036-01-01'");
+    let mut add = |table: &str, columns: &[(&str, &str)]| {
+        let columns = columns
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()));
+        camunda.execute(&insert(table, columns.collect()));
+    };
+    for (instance, removal, end) in [
+        ("due", due, old),
+        ("held", due, old),
+        ("runs", due, "NULL"),
+        ("young", later, old),
+    ] {
+        let [key, task] = ["", "task "].map(|what| format!("'{what}{instance}'"));
+        let of = [
+            ("root_proc_inst_id_", key.as_str()),
+            ("proc_inst_id_", &key),
+            ("removal_time_", removal),
+        ];
+        let ended = [("id_", key.as_str()), ("end_time_", end)];
+        add("act_hi_procinst", &[&of[..], &ended].concat());
+        add("act_hi_taskinst", &[&of[..], &[("id_", &task)]].concat());
+        for removal in ["NULL", due] {
+            let which = if removal == "NULL" {
+                "undated"
+            } else {
+                "dated"
+            };
+            let own = format!("'{which} {instance}'");
+            let row = [
+                ("id_", own.as_str()),
+                ("task_id_", &task),
+                ("removal_time_", removal),
+            ];
+            add("act_hi_comment", &row);
+            add(
+                "act_hi_attachment",
+                &[&row[..], &[("content_id_", &own)]].concat(),
+            );
+            add(
+                "act_ge_bytearray",
+                &[("id_", &own), ("removal_time_", removal)],
+            );
+        }
+    }
+    let hold = json!({"rule": "history", "key": "held", "reason": "audit"});
+    camunda.call("set_hold", hold);
+    let [preview, run] = ["preview", "run"].map(|routine| camunda.call(routine, options()));
+    assert_eq!(said(&preview), said(&run));
+    let stay = match unit {
+        // By windows what has no time stays, and what has one goes with it where the family is in no list.
+        Unit::Window => vec![
+            "dated held",
+            "dated runs",
+            "undated due",
+            "undated held",
+            "undated runs",
+            "undated young",
+        ],
+        Unit::Family => vec![
+            "dated held",
+            "dated runs",
+            "dated young",
+            "undated held",
+            "undated runs",
+            "undated young",
+        ],
+    };
+    for table in ["act_hi_comment", "act_hi_attachment", "act_ge_bytearray"] {
+        let left = camunda.texts(&format!("SELECT id_ FROM {table} ORDER BY 1"));
+        assert_eq!(left, stay, "{table}");
+    }
+    // They get the removal time of their instance, and go with whoever names that.
+    let stamp = json!({"rule": "history", "to": "2037-01-01T00:00:00Z", "key": ["young"]});
+    camunda.call("stamp", stamp);
+    for table in ["act_hi_comment", "act_hi_attachment", "act_ge_bytearray"] {
+        let stamped = camunda.number(&format!(
+            "SELECT count(*) FROM {table} WHERE removal_time_ = '2037-01-01'"
+        ));
+        assert_eq!(stamped, if unit == Unit::Family { 2 } else { 1 }, "{table}");
+    }
+    let purge = camunda.purge(json!({"rule": "history", "key": ["young", "held"]}));
+    assert_eq!(purge["refused"], json!({"held": "HELD"}), "{purge}");
+    for table in ["act_hi_comment", "act_hi_attachment", "act_ge_bytearray"] {
+        let young = format!("SELECT count(*) FROM {table} WHERE id_ LIKE '%young'");
+        assert_eq!(camunda.number(&young), 0, "{table}");
+    }
 }

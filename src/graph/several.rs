@@ -18,7 +18,7 @@ pub(super) fn check(
         if tables.edge_is_unclear(id) {
             continue;
         }
-        if table.parents().count() < 2 {
+        if table.parents().count() < 2 && table.parents().all(|edge| !edge.alone) {
             if let Some(with) = &written.with {
                 diagnostics.push(Diagnostic::error(
                     "one-parent",
@@ -55,12 +55,13 @@ pub(super) fn check(
 /// Why rows of a table cannot go with all of their parents, and what else than `any` would mend it.
 fn never(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
     let takes = |rule: &Rule| {
-        let parents = table.parents();
+        let parents = table.parents().filter(|edge| {
+            rule.timed.is_none() && id != rule.root && rule.order.contains(&edge.parent)
+        });
+        // Several rows may name this one by one edge.
         parents
-            .filter(|edge| {
-                rule.timed.is_none() && id != rule.root && rule.order.contains(&edge.parent)
-            })
-            .count()
+            .map(|edge| if edge.alone { 2 } else { 1 })
+            .sum::<usize>()
     };
     let mut takers = rules.iter().filter(|rule| takes(rule) > 0);
     let first = takers.next()?;

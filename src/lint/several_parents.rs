@@ -8,8 +8,9 @@ pub(super) const RULE: Rule = Rule {
     explanation: "\
 A row of the table has several parents, and one may go while another stays: held, running or too young. By default \
 (`with = \"all\"`) the row goes only when all of its parents go. Within a rule that keeps families together that share such \
-a row: they go together or not at all, and are skipped together. A parent that no rule takes keeps the family \
-(`REFERENCED`) for as long as it is there. With `with = \"any\"` the row goes with the first of its parents, whatever \
+a row: they go together or not at all, and are skipped together. A parent that no rule takes, or that has no \
+root above it, keeps the family (`REFERENCED`) for as long as it is there. Where it is others that name the row (`or alone`), all \
+that do are its parents. With `with = \"any\"` the row goes with the first of its parents, whatever \
 becomes of the others: right for rows that say nothing without both, such as those of a relation table, and for a table \
 whose foreign keys cascade anyway. Say which is meant.",
     check,

@@ -39,6 +39,8 @@ pub struct Keep {
     /// From the root table's child down to the table of the rows that keep; where these are to go with all of their
     /// parents, up to one that no rule takes.
     pub hops: Vec<Hop>,
+    /// The ways from the root table down to the last table, where only those of its rows keep that no root is above.
+    pub without: Vec<Vec<Hop>>,
     /// One sentence: becomes the comment above the query.
     pub why: String,
 }
@@ -137,6 +139,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                 hops.push(Hop::down(TableId(index), edge));
                 keeps.push(Keep {
                     hops,
+                    without: Vec::new(),
                     why: format!(
                         "A row of {} keeps the row of {} that {} names.",
                         table.name,
@@ -147,15 +150,23 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
             }
         }
         for (one, other) in rule.joint_parents(TableId(index), table) {
-            if rule.order.contains(&other.parent) {
-                continue;
-            }
+            // What has no row of the root table above it goes by no run.
+            let above = match rule.order.contains(&other.parent) {
+                true if other.parent == rule.root => continue,
+                true => ways(graph, rule, other.parent),
+                false => Vec::new(),
+            };
+            let of_none = match above.is_empty() {
+                true => "",
+                false => " of no family",
+            };
             for mut hops in ways(graph, rule, one.parent) {
                 hops.extend([Hop::down(TableId(index), one), Hop::up(other)]);
                 keeps.push(Keep {
                     hops,
+                    without: above.clone(),
                     why: format!(
-                        "A row of {} that belongs to one of {} as well, by {}, goes when that is gone.",
+                        "A row of {} that belongs to one of {}{of_none} as well, by {}, goes when that is gone.",
                         table.name,
                         graph.table(other.parent).name,
                         other.columns()

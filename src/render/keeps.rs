@@ -45,11 +45,47 @@ struct HopView {
 }
 
 pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepView> {
-    let view = |keep: &Keep| KeepView {
-        why: keep.why.clone(),
-        hops: hops(graph, purge, &keep.hops, dialect),
+    let view = |keep: &Keep| {
+        let mut hops = hops(graph, purge, &keep.hops, dialect);
+        if let Some(last) = hops.last_mut() {
+            let above = keep.without.iter();
+            let above: String = above
+                .map(|way| rootless(graph, way, &last.alias, dialect))
+                .collect();
+            last.on.push_str(&above);
+        }
+        KeepView {
+            why: keep.why.clone(),
+            hops,
+        }
     };
     purge.keeps.iter().map(view).collect()
+}
+
+/// That no row of the root table is above a row, by a way from there down to its table; behind other conditions.
+fn rootless(graph: &Graph, way: &[Hop], row: &str, dialect: Dialect) -> String {
+    let mut from = String::new();
+    let mut below = row.to_owned();
+    let mut first = String::new();
+    for (at, hop) in way.iter().rev().enumerate() {
+        let alias = format!("u{}", at + 1);
+        let edge = &hop.edge;
+        let asked = format!("{alias}.{}", dialect.ident(&edge.parent_column.name));
+        let on = via::same(edge, dialect, &below, &alias) + &excluded(edge, dialect, &asked);
+        let table = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);
+        if at == 0 {
+            from += &format!("{table} AS {alias}");
+            first = on;
+        } else {
+            from += &format!(" JOIN {table} AS {alias} ON {on}");
+        }
+        below = alias;
+    }
+    let one = match dialect {
+        Dialect::Postgres => "",
+        Dialect::Mysql | Dialect::Mariadb => "1 ",
+    };
+    format!(" AND NOT EXISTS (SELECT {one}FROM {from} WHERE {first})")
 }
 
 /// The same by the way that leads from the member to what is kept: a statement goes it once, whatever keeps the rows there.

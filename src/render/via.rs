@@ -14,6 +14,10 @@ pub(super) struct ViaView {
     key: String,
     /// Row `t` names row `p`.
     on: String,
+    /// The columns of row `p` that this compares.
+    named: String,
+    /// Whether it is row `p` that names row `t`, as several may do.
+    many: bool,
     /// The columns that this compares.
     #[serde(skip)]
     pairs: Vec<(String, String)>,
@@ -37,6 +41,8 @@ pub(super) fn view(graph: &Graph, edge: &Edge, dialect: Dialect) -> Option<ViaVi
         table: dialect.qualified(home(graph, dialect), &parent.name),
         key: dialect.ident(&key.name),
         on: same(edge, dialect, "t", "p"),
+        named: named(edge, dialect),
+        many: edge.alone,
         pairs: pairs(edge, dialect),
     })
 }
@@ -53,6 +59,12 @@ pub(super) fn named_by(edge: &Edge, dialect: Dialect, parent: &str, child: &str)
         .map(|(column, named)| (named, column))
         .collect();
     compare(&swapped, parent, child)
+}
+
+fn named(edge: &Edge, dialect: Dialect) -> String {
+    let columns = pairs(edge, dialect).into_iter();
+    let columns = columns.map(|(_, named)| format!("p.{named}"));
+    columns.collect::<Vec<_>>().join(", ")
 }
 
 fn pairs(edge: &Edge, dialect: Dialect) -> Vec<(String, String)> {

@@ -146,7 +146,7 @@ pub struct Table {
 #[serde(rename_all = "kebab-case")]
 pub enum With {
     /// With all of them: families that share such a row go together or not at all, and one whose row has a parent outside
-    /// of the rule stays (`REFERENCED`) for as long as that is there.
+    /// of the rule, or of no family, stays (`REFERENCED`) for as long as that is there.
     #[default]
     All,
     /// With the first of them that goes, whatever becomes of the others.

@@ -18,6 +18,12 @@ STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 STRAIGHT_JOIN {{ table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %}
 {%- endcomponent b.rows_of_keys %}
 
+{#- The same rows `t`, each of them once where several others name it. -#}
+{% component b.rows_once(keys, column, edge, table) -%}
+(SELECT DISTINCT {{ edge.via.named }} FROM {{ keys }} AS w STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ column }} = w.id) AS p
+STRAIGHT_JOIN {{ table }} AS t ON {{ edge.via.on }}{{ edge.unless }}
+{%- endcomponent b.rows_once %}
+
 {#- That some of these rows are there, looked for by a statement of its own. -#}
 {% component b.look(edge, table, pad) -%}
 {%- filter fit %}
@@ -32,7 +38,10 @@ SELECT 1 FROM {{ <b.rows edge table /> }}) INTO v_any;
 {%- filter fit %}
 {{ pad }}INSERT INTO {{ archive.entry }}
 SELECT p_run, UTC_TIMESTAMP(6), t.*
-FROM {{ <b.rows edge table /> }}
+FROM {% if edge.via and edge.via.many and edge.between -%}
+{{ <b.rows_once keys={edge.keys} column={edge.between.column} edge table /> }}
+{%- elif edge.via and edge.via.many %}{{ <b.rows_once keys={edge.keys} column={edge.via.key} edge table /> }}
+{%- else %}{{ <b.rows edge table /> }}{% endif %}
 FOR UPDATE{% if not maria %} OF t{% endif %};
 {%- endfilter %}
 {{ pad }}SET v_copied = v_copied + ROW_COUNT();
@@ -79,14 +88,21 @@ FOR UPDATE{% if not maria %} OF t{% endif %};
 
 {#- How many rows belong to the keys of an edge, each row counted with the first of its edges. -#}
 {% component b.counted(edge, table) -%}
-FROM {{ <b.rows_of_keys edge table /> }}
+FROM {% if edge.via and edge.via.many %}{{ <b.rows_once keys={edge.keys_of_rows} column={edge.via.key} edge table /> }}
+{%- else %}{{ <b.rows_of_keys edge table /> }}{% endif %}
 {%- for other in edge.others %}
+{%- if other.via and other.via.many %}
+LEFT JOIN (SELECT DISTINCT {{ other.via.named }}, 1 AS is_named FROM {{ other.keys }} AS w
+    STRAIGHT_JOIN {{ other.via.table }} AS p ON p.{{ other.via.key }} = w.id) AS p{{ loop.index }} ON {{ other.via.on }}
+{%- else %}
 {%- if other.via %}
 LEFT JOIN {{ other.via.table }} AS p{{ loop.index }} ON {{ other.via.on }}
 {%- endif %}
 LEFT JOIN {{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = {% if other.via %}p{{ loop.index }}.{{ other.via.key }}{% else %}t.{{ other.column }}{% endif %}{% if other.none %} AND t.{{ other.column }} <> {{ other.none }}{% endif %}
+{%- endif %}
 {%- endfor %}
 {%- for other in edge.others %}
-{% if loop.first %}WHERE{% else %}AND{% endif %} o{{ loop.index }}.id IS NULL
+{% if loop.first %}WHERE{% else %}AND{% endif -%}
+{% if other.via and other.via.many %} p{{ loop.index }}.is_named{% else %} o{{ loop.index }}.id{% endif %} IS NULL
 {%- endfor %};
 {%- endcomponent b.counted %}

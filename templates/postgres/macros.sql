@@ -119,12 +119,13 @@ BEGIN
     RETURN ARRAY[
 {%- for step in rule.steps %}
 {%- filter fit %}
-{%- if step.edges | length == 1 %}
+{%- if step.edges | length == 1 and (not step.edges[0].via or not step.edges[0].via.many) %}
         (SELECT count(*) FROM {{ step.table }} AS t {{ <w.named_by edge={step.edges[0]} keys={step.edges[0].keys_of_rows} /> }}){% if not loop.last %},{% endif %}
 {%- else %}
         (SELECT count(*) FROM (
 {%- for edge in step.edges %}
-            SELECT t.tableoid, t.ctid FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}
+            SELECT {% if step.edges | length == 1 %}DISTINCT {% endif %}t.tableoid, t.ctid
+            FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}
 {%- if not loop.last %}
             UNION{% endif %}
 {%- endfor %}

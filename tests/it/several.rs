@@ -14,6 +14,8 @@ tests! {
         with_any_a_row_goes_with_the_first_of_them,
         families_that_share_a_row_go_together_in_the_smallest_batch,
         a_parent_that_no_rule_takes_keeps_the_family,
+        a_parent_of_no_family_keeps_the_family,
+        a_row_that_others_name_goes_with_all_of_them,
     ],
 }
 
@@ -157,4 +159,74 @@ fn a_parent_that_no_rule_takes_keeps_the_family(dialect: Dialect) {
         json!({"runs": 1, "steps": 1, "files": 1, "pairs": 0})
     );
     assert_eq!(left(&mut installation, "files"), ["4"]);
+}
+
+/// What an earlier script has left: no run takes it, and it is there.
+fn a_parent_of_no_family_keeps_the_family(dialect: Dialect) {
+    let rows = "INSERT INTO steps (id, run_id) VALUES (70, 7);
+        INSERT INTO pairs (id, run_id, step_id) VALUES (1, 1, 70), (2, 2, 80), (3, 3, 30)";
+    let mut installation = armed(dialect, "", rows);
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 3, "steps": 3, "pairs": 2, "files": 0})
+    );
+    assert_eq!(skipped, json!({"REFERENCED": 1}));
+    assert_eq!(left(&mut installation, "pairs"), ["1"]);
+    let purge = installation.call("purge", json!({"key": [1]}));
+    let purge = purge.expect("a purge");
+    assert_eq!(purge["refused"], json!({"1": "REFERENCED"}), "{purge}");
+    installation.execute("DELETE FROM steps WHERE id = 70");
+    let (tables, _) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 1, "steps": 1, "pairs": 1, "files": 0})
+    );
+}
+
+/// An edge of a row that others name has as many parents as name it.
+fn a_row_that_others_name_goes_with_all_of_them(dialect: Dialect) {
+    let spec = |with: &str| {
+        let value = format!(
+            "vals  = {{ key = \"id integer\", parents = [\"id -> steps.val_id or alone\"]{with} }}\n"
+        );
+        let rule = "[rules.runs]\narchive = true\n";
+        let spec = SPEC.replace("\n[rules.runs]\n", &format!("{value}\n{rule}"));
+        graph_of(&spec.replace("steps.id\"] }", "steps.id\"], with = \"any\" }"))
+    };
+    let schema = SCHEMA.replace(
+        "run_id integer NOT NULL);\nCREATE TABLE pairs",
+        "run_id integer NOT NULL, val_id integer);\nCREATE TABLE pairs",
+    );
+    let schema = format!("CREATE TABLE vals (id integer NOT NULL PRIMARY KEY);\n{schema}");
+    // Of run 1 and the running one; of runs 2 and 3; of run 4 twice; of a step that is of no run; of nobody.
+    let rows = "INSERT INTO vals (id) VALUES (1), (2), (3), (4), (5);
+        INSERT INTO steps (id, run_id, val_id) VALUES (41, 4, 3), (42, 4, 3), (11, 1, NULL), (70, 7, 4);
+        UPDATE steps SET val_id = 1 WHERE id IN (10, 50);
+        UPDATE steps SET val_id = 2 WHERE id IN (20, 30);
+        INSERT INTO runs (id, state, ended) VALUES (6, 'done', '2025-01-06 00:00:00');
+        INSERT INTO steps (id, run_id, val_id) VALUES (60, 6, 4)";
+    for (with, runs, vals, skipped) in [
+        (
+            "",
+            vec!["1", "5", "6"],
+            vec!["1", "4", "5"],
+            json!({"REFERENCED": 1, "SHARED_MEMBER": 1}),
+        ),
+        (", with = \"any\"", vec!["5"], vec!["5"], json!({})),
+    ] {
+        let mut installation = Installation::of(dialect, &schema, &spec(with));
+        installation.arm();
+        installation.execute(rows);
+        let (_, found) = cleaned(&mut installation);
+        assert_eq!(found, skipped, "{with}");
+        assert_eq!(left(&mut installation, "runs"), runs, "{with}");
+        assert_eq!(left(&mut installation, "vals"), vals, "{with}");
+        let kept = installation.number("SELECT count(*) FROM W.archive_vals");
+        assert_eq!(
+            kept,
+            5 - i64::try_from(vals.len()).expect("a few"),
+            "{with}"
+        );
+    }
 }

@@ -99,11 +99,12 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_count(OUT o_rows longtext)
     SQL SECURITY DEFINER
-COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body f3ad9e93b768]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body b13f7016a0c7]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     SET o_rows = '[';
-    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_` FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ID_` = w.id;

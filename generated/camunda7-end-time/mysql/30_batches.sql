@@ -141,7 +141,7 @@ END$$
 -- batches_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_count(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 42fcf4daaff8]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body b1a8368e987b]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_gone_2, work_gone_3;
@@ -159,33 +159,43 @@ BEGIN
     -- The same keys once more, for statements that need them twice.
     CREATE TEMPORARY TABLE work_gone_3 (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT w.id FROM work_gone AS w;
     SET o_rows = '[';
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows
+        FROM (SELECT DISTINCT p.`SEED_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_` FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
-    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL;
+    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows
+        FROM (SELECT DISTINCT p.`BATCH_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_` LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL;
-    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_job_log AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_3 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL AND p2.is_named IS NULL;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_` FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows
+        FROM (SELECT DISTINCT p.`SEED_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_` FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
-    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows
+        FROM (SELECT DISTINCT p.`BATCH_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_` LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL;
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_3 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL AND p2.is_named IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id;
     DROP TEMPORARY TABLE work_gone_2, work_gone_3;

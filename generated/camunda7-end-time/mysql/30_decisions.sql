@@ -156,7 +156,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_count(OUT o_rows longtext)
     SQL SECURITY DEFINER
-COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 9d2d430b594e]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body f2306ddb1052]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_dec_out, work_k_act_hi_dec_in;
@@ -165,13 +165,14 @@ BEGIN
     CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
     SET o_rows = '[';
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_dec_out AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_DEC_IN` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
+    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_out AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w

@@ -102,7 +102,8 @@ impl Rule {
     }
 
     /// Two edges each, in either order, of a table whose rows go with all of their parents: the first leads to families of
-    /// this rule, which then depend on where the other leads.
+    /// this rule, which then depend on where the other leads. By an edge whose parents name the row, it may have several of
+    /// them: that is both.
     pub fn joint_parents<'a>(&self, id: TableId, table: &'a Table) -> Vec<(&'a Edge, &'a Edge)> {
         let asks = table.with == With::All && id != self.root && self.is_divided();
         let edges: Vec<&Edge> = table.parents().filter(|_| asks).collect();
@@ -111,7 +112,9 @@ impl Rule {
             .iter()
             .filter(|edge| self.order.contains(&edge.parent))
         {
-            let others = edges.iter().filter(|other| !std::ptr::eq(*one, **other));
+            let others = edges
+                .iter()
+                .filter(|other| one.alone || !std::ptr::eq(*one, **other));
             // A link keeps its ends together anyway.
             let others = others.filter(|other| !self.links(id, one, other));
             pairs.extend(others.map(|other| (*one, *other)));

@@ -231,11 +231,11 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 format!("Families of rule {} are found by their root.", rule.name),
             );
         }
-        // A window asks whether what it would delete is named by rows of a family that stays.
-        let of_families = timed.stamps.iter().filter(|stamp| stamp.of.is_none());
-        let named: Vec<TableId> = of_families.flat_map(|stamp| stamp.named.clone()).collect();
-        let edges = table.edges.iter().filter(|edge| {
-            timed.unit == Unit::Family && named.contains(&edge.parent) && edge.further.is_empty()
+        // A window asks whether what it would delete is named by rows that stay.
+        let others: Vec<TableId> = timed.others().map(|stamp| stamp.root).collect();
+        let edges = table.parents().filter(|edge| {
+            let is_asked = edge.parent != rule.root && !others.contains(&edge.parent);
+            timed.unit == Unit::Family && is_asked && edge.further.is_empty()
         });
         for edge in edges {
             let there = Condition {

@@ -27,6 +27,9 @@ BEGIN
 {%- if member.adopt and member.adopt.named %}
         DROP TEMPORARY TABLE IF EXISTS {{ member.adopt.named }};
 {%- endif %}
+{%- if member.left %}
+        DROP TEMPORARY TABLE IF EXISTS {{ member.left }};
+{%- endif %}
 {%- endfor %}
 {%- for other in rule.timed.others %}
         DROP TEMPORARY TABLE IF EXISTS {{ other.first }};
@@ -54,6 +57,11 @@ BEGIN
         -- The rows of {{ member.table_name }} that rows without a root name, each with the family of these.
         CREATE TEMPORARY TABLE {{ member.adopt.named }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.{{ member.adopt.key }} AS id, k.id AS family FROM {{ member.table }} AS t, work_type AS k LIMIT 0;
+{%- endif %}
+{%- if member.left %}
+        -- The rows of {{ member.table_name }} of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE {{ member.left }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
 {%- endif %}
 {%- endfor %}
 {%- for other in rule.timed.others %}
@@ -140,7 +148,7 @@ BEGIN
         INSERT INTO work_row (id, due)
         SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
 {%- for member in rule.timed.members %}{% if member.root %}
-        {{ <w.rows_of_window rule member /> | indent(width=4) }}
+        {{ <w.rows_of_window rule member stays={member.stays} /> | indent(width=4) }}
 {%- endif %}{% endfor %}
           AND {{ rule.timed.is_root }}
         ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
@@ -326,6 +334,21 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {%- endif %}
+{%- for member in rule.timed.members %}
+{%- if member.left %}
+    -- {{ member.table_name }}: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO {{ member.left }} (id)
+    SELECT t.{{ member.key }}
+    {{ <w.rows_of_window rule member stays={member.stays_before} /> }}
+      AND (
+{%- for keeper in member.keepers %}
+          {% if not loop.first %}OR {% endif %}{{ keeper }}
+{%- endfor %}
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM {{ member.left }} AS l ORDER BY l.id;
+{%- endif %}
+{%- endfor %}
 END;
 
 -- {{ rule.name }}_find: the instants of the rows of a window that go{% if rule.timed.by_family %}, which are of no family whose root is there{% endif %}.
@@ -336,7 +359,7 @@ COMMENT 'Fills work_due with the instants of the window from p_from to p_to at w
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_due (position, due, found{% if member.root %}, roots{% endif %})
-    SELECT {{ member.position }}, t.{{ rule.end_time }}, COUNT(*){% if member.root %}, {% if rule.timed.root_column %}SUM({{ rule.timed.is_root }}){% else %}COUNT(*){% endif %}{% endif %} {{ <w.rows_of_window rule member /> }}
+    SELECT {{ member.position }}, t.{{ rule.end_time }}, COUNT(*){% if member.root %}, {% if rule.timed.root_column %}SUM({{ rule.timed.is_root }}){% else %}COUNT(*){% endif %}{% endif %} {{ <w.rows_of_window rule member stays={member.stays} /> }}
     GROUP BY t.{{ rule.end_time }};
 {%- endfor %}
 END;

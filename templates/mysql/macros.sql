@@ -187,16 +187,16 @@ INSERT INTO {{ member.archive.entry }}
     SET v_copied = ROW_COUNT();
 {%- endcomponent w.copy_window %}
 
-{% component w.rows_of_window(rule, member) -%}
+{% component w.rows_of_window(rule, member, stays) -%}
 FROM {{ member.table }} AS t
-{%- for stay in member.stays %}
+{%- for stay in stays %}
     LEFT JOIN {{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
 {%- endfor %}
 {%- for root in member.roots %}
     LEFT JOIN {{ rule.table }} AS {{ root.alias }} ON {{ root.on }}
 {%- endfor %}
     WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
-{%- for stay in member.stays %} AND {{ stay.alias }}.id IS NULL{% endfor %}
+{%- for stay in stays %} AND {{ stay.alias }}.id IS NULL{% endfor %}
 {%- for root in member.roots %} AND {{ root.alias }}.{{ rule.key }} IS NULL{% endfor %}
 {%- for condition in member.conditions %}
       AND {{ condition }}

@@ -87,6 +87,8 @@ CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     OUT {{ member.named }}     {{ member.key_type }}[],
 {%- endif %}{% if member.whose %}
     OUT {{ member.whose }}     {{ member.key_type }}[],
+{%- endif %}{% if member.left %}
+    OUT {{ member.left }}      {{ member.key_type }}[],
 {%- endif %}{% endfor %}
 {%- for list in rule.timed.held %}
     OUT {{ list.name }}       text[],
@@ -279,6 +281,28 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {%- endif %}
+{%- for member in rule.timed.members %}
+{%- if member.left %}
+
+    -- {{ member.table_name }}: what belongs to no family, and rows that go later or never belong to it, stays.
+    {{ member.left }} := ARRAY(
+        SELECT t.{{ member.key }}
+        FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- for predicate in member.left_of %}
+          AND {{ predicate }}
+{%- endfor %}
+          AND (
+{%- for keeper in member.keepers %}
+              {% if not loop.first %}OR {% endif %}{{ keeper }}
+{%- endfor %}
+          )
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || {{ member.left }}::text[];
+    o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality({{ member.left }})]);
+{%- endif %}
+{%- endfor %}
 END
 $windrow$;
 

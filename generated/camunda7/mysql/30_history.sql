@@ -19,12 +19,16 @@ END$$
 -- history_work: the work tables of a batch that only this rule has.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_work$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean) SQL SECURITY DEFINER
-COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 9d7e13983f01]'
+COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 625e25c627c2]'
 BEGIN
     work: BEGIN
         DROP TEMPORARY TABLE IF EXISTS work_keep_2;
+        DROP TEMPORARY TABLE IF EXISTS work_left_5;
+        DROP TEMPORARY TABLE IF EXISTS work_left_14;
         DROP TEMPORARY TABLE IF EXISTS work_named_15;
         DROP TEMPORARY TABLE IF EXISTS work_adopted_15;
+        DROP TEMPORARY TABLE IF EXISTS work_left_15;
+        DROP TEMPORARY TABLE IF EXISTS work_left_18;
         DROP TEMPORARY TABLE IF EXISTS work_other_1;
         DROP TEMPORARY TABLE IF EXISTS work_other_2;
         DROP TEMPORARY TABLE IF EXISTS work_held_1;
@@ -37,12 +41,24 @@ BEGIN
         -- The families that stay, once for every column of a table that names one.
         CREATE TEMPORARY TABLE work_keep_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
+        -- The rows of ACT_HI_TASKINST of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_TASKINST` AS t LIMIT 0;
+        -- The rows of ACT_HI_DECINST of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that something refers to.
         CREATE TEMPORARY TABLE work_named_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that rows without a root name, each with the family of these.
         CREATE TEMPORARY TABLE work_adopted_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id, k.id AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, work_type AS k LIMIT 0;
+        -- The rows of ACT_GE_BYTEARRAY of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
+        -- The rows of ACT_HI_BATCH of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
         -- The families of rows of ACT_HI_BATCH that are held.
         CREATE TEMPORARY TABLE work_other_1 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
@@ -243,7 +259,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6),
     IN p_as_of datetime(6), IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
-    ACT_HI_PROCINST in it first; a family that another session holds stays. [body 1148025002ca]'
+    ACT_HI_PROCINST in it first; a family that another session holds stays. [body bd979f9e77a9]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -562,6 +578,147 @@ BEGIN
     ORDER BY r.`ID_`;
     INSERT INTO work_keep_2 (id)
     SELECT k.id FROM work_keep AS k;
+    -- ACT_HI_TASKINST: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_5 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS r WHERE r.`TASK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` AS r WHERE r.`TASK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r WHERE r.`TASK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_5 AS l ORDER BY l.id;
+    -- ACT_HI_DECINST: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_14 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_HI_DECINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r WHERE r.`DEC_INST_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r WHERE r.`DEC_INST_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS r WHERE r.`ROOT_DEC_INST_ID_` = t.`ID_` AND r.`ID_` <> t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_14 AS l ORDER BY l.id;
+    -- ACT_GE_BYTEARRAY: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_15 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r WHERE r.`CONTENT_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r WHERE r.`ERROR_DETAILS_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_EXCEPTION_STACK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_15 AS l ORDER BY l.id;
+    -- ACT_HI_BATCH: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_18 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS t
+    LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`SEED_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`MONITOR_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`BATCH_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`SEED_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`MONITOR_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`BATCH_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_18 AS l ORDER BY l.id;
 END$$
 
 -- history_find: the instants of the rows of a window that go, which are of no family whose root is there.
@@ -569,7 +726,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_find$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6),
     IN p_to datetime(6)) SQL SECURITY DEFINER
 COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how
-    many rows go. Reads only. [body a11986334ea3]'
+    many rows go. Reads only. [body 83b3f264735b]'
 BEGIN
     INSERT INTO work_due (position, due, found)
     SELECT 1, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ACTINST` AS t
@@ -623,9 +780,10 @@ BEGIN
     INSERT INTO work_due (position, due, found)
     SELECT 5, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_TASKINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_left_5 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
@@ -720,9 +878,10 @@ BEGIN
     SELECT 14, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DECINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_14 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
@@ -732,9 +891,11 @@ BEGIN
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
     LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_15 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND l.id IS NULL
+        AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
@@ -802,7 +963,8 @@ BEGIN
     INSERT INTO work_due (position, due, found)
     SELECT 18, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_BATCH` AS t
     LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL
+    LEFT JOIN work_left_18 AS l ON l.id = t.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL AND l.id IS NULL
     GROUP BY t.`REMOVAL_TIME_`;
 END$$
 
@@ -811,7 +973,7 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint,
     OUT o_families bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does
-    not keep, and counts them in work_count; timed_step() calls it. [body 3f95c4a093ec]'
+    not keep, and counts them in work_count; timed_step() calls it. [body e18557ce5013]'
 BEGIN
     -- ACT_HI_ACTINST: rows of no family.
     DELETE t FROM work_due AS w
@@ -870,9 +1032,10 @@ BEGIN
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_left_5 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 5 AND k1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE w.position = 5 AND k1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
@@ -976,9 +1139,10 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_14 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 14 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE w.position = 14 AND k1.id IS NULL AND h1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
@@ -989,9 +1153,10 @@ BEGIN
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
     LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_15 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 15 AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE w.position = 15 AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
@@ -1073,7 +1238,8 @@ BEGIN
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
-    WHERE w.position = 18 AND h1.id IS NULL;
+    LEFT JOIN work_left_18 AS l ON l.id = t.`ID_`
+    WHERE w.position = 18 AND h1.id IS NULL AND l.id IS NULL;
     CALL timed_gone(18, ROW_COUNT());
 END$$
 

@@ -120,8 +120,9 @@ $windrow$;
 -- what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_lock boolean,
-    OUT o_keep text[], OUT o_named_15 text[], OUT o_whose_15 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[],
-    OUT o_held_4 text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+    OUT o_keep text[], OUT o_left_5 text[], OUT o_left_14 text[], OUT o_named_15 text[], OUT o_whose_15 text[], OUT o_left_15 text[],
+    OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[], OUT o_held_4 text[], OUT o_skip_keys text[],
+    OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -334,6 +335,107 @@ BEGIN
     );
     o_skip_keys := o_skip_keys || v_other;
     o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
+
+    -- act_hi_taskinst: what belongs to no family, and rows that go later or never belong to it, stays.
+    o_left_5 := ARRAY(
+        SELECT t."id_"
+        FROM "public"."act_hi_taskinst" AS t
+        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL
+              AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(o_keep))) IS NOT TRUE
+          AND (
+              EXISTS (SELECT FROM "public"."act_hi_identitylink" AS r WHERE r."task_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_comment" AS r WHERE r."task_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r WHERE r."task_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+          )
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || o_left_5::text[];
+    o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_5)]);
+
+    -- act_hi_decinst: what belongs to no family, and rows that go later or never belong to it, stays.
+    o_left_14 := ARRAY(
+        SELECT t."id_"
+        FROM "public"."act_hi_decinst" AS t
+        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+          AND NOT (t."root_proc_inst_id_" IS NULL
+              AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(o_keep))) IS NOT TRUE
+          AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
+          AND (
+              EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r WHERE r."dec_inst_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r WHERE r."dec_inst_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_decinst" AS r WHERE r."root_dec_inst_id_" = t."id_" AND r."id_" <> t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+          )
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || o_left_14::text[];
+    o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_14)]);
+
+    -- act_ge_bytearray: what belongs to no family, and rows that go later or never belong to it, stays.
+    o_left_15 := ARRAY(
+        SELECT t."id_"
+        FROM "public"."act_ge_bytearray" AS t
+        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
+          AND (t."id_" IN (SELECT unnest(o_whose_15))) IS NOT TRUE
+          AND (t."root_proc_inst_id_" IN (SELECT unnest(o_keep))) IS NOT TRUE
+          AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
+          AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE
+          AND (
+              EXISTS (SELECT FROM "public"."act_hi_attachment" AS r WHERE r."content_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r WHERE r."bytearray_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r WHERE r."bytearray_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r WHERE r."error_details_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_exception_stack_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r WHERE r."bytearray_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r WHERE r."bytearray_id_" = t."id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+          )
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || o_left_15::text[];
+    o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_15)]);
+
+    -- act_hi_batch: what belongs to no family, and rows that go later or never belong to it, stays.
+    o_left_18 := ARRAY(
+        SELECT t."id_"
+        FROM "public"."act_hi_batch" AS t
+        WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
+          AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE
+          AND (
+              EXISTS (SELECT FROM "public"."act_hi_incident" AS r WHERE r."job_def_id_" = t."seed_job_def_id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_incident" AS r WHERE r."job_def_id_" = t."monitor_job_def_id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_incident" AS r WHERE r."job_def_id_" = t."batch_job_def_id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_def_id_" = t."seed_job_def_id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_def_id_" = t."monitor_job_def_id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_def_id_" = t."batch_job_def_id_"
+                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
+          )
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || o_left_18::text[];
+    o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_18)]);
 END
 $windrow$;
 
@@ -388,7 +490,8 @@ BEGIN
       AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE;
+      AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(k.o_left_5))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[5] := v_rows;
     DELETE FROM "public"."act_hi_varinst" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
@@ -456,7 +559,8 @@ BEGIN
       AND NOT (t."root_proc_inst_id_" IS NULL
           AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
-      AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE;
+      AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(k.o_left_14))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[14] := v_rows;
     DELETE FROM "public"."act_ge_bytearray" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
@@ -464,7 +568,8 @@ BEGIN
       AND (t."id_" IN (SELECT unnest(k.o_whose_15))) IS NOT TRUE
       AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
       AND (t."id_" IN (SELECT unnest(k.o_named_15))) IS NOT TRUE
-      AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE;
+      AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(k.o_left_15))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[15] := v_rows;
     DELETE FROM "public"."act_ru_authorization" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
@@ -479,7 +584,8 @@ BEGIN
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[17] := v_rows;
     DELETE FROM "public"."act_hi_batch" AS t
     WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-      AND (t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE;
+      AND (t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE
+      AND (t."id_" IN (SELECT unnest(k.o_left_18))) IS NOT TRUE;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[18] := v_rows;
 END
 $windrow$;
@@ -529,7 +635,8 @@ BEGIN
            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
            AND NOT (t."root_proc_inst_id_" IS NULL
                AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
-           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
+           AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
+           AND (t."id_" IN (SELECT unnest(k.o_left_5))) IS NOT TRUE),
         (SELECT count(*) FROM "public"."act_hi_varinst" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
@@ -588,14 +695,16 @@ BEGIN
            AND NOT (t."root_proc_inst_id_" IS NULL
                AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
            AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
-           AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE),
+           AND (t."id_"::text IN (SELECT unnest(k.o_held_2))) IS NOT TRUE
+           AND (t."id_" IN (SELECT unnest(k.o_left_14))) IS NOT TRUE),
         (SELECT count(*) FROM "public"."act_ge_bytearray" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
            AND (t."id_" IN (SELECT unnest(k.o_whose_15))) IS NOT TRUE
            AND (t."root_proc_inst_id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE
            AND (t."id_" IN (SELECT unnest(k.o_named_15))) IS NOT TRUE
-           AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE),
+           AND (t."id_"::text IN (SELECT unnest(k.o_held_3))) IS NOT TRUE
+           AND (t."id_" IN (SELECT unnest(k.o_left_15))) IS NOT TRUE),
         (SELECT count(*) FROM "public"."act_ru_authorization" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
            AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = t."root_proc_inst_id_")
@@ -607,7 +716,8 @@ BEGIN
            AND (t."id_" IN (SELECT unnest(k.o_keep))) IS NOT TRUE),
         (SELECT count(*) FROM "public"."act_hi_batch" AS t
          WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
-           AND (t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE)
+           AND (t."id_"::text IN (SELECT unnest(k.o_held_4))) IS NOT TRUE
+           AND (t."id_" IN (SELECT unnest(k.o_left_18))) IS NOT TRUE)
     ];
     o_families := 0;
     o_roots := '{}';
@@ -1136,8 +1246,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted d673174009b8', 'at d1498312f8fd', 'count 9af0c6d731ad', 'count_families 1f4767414a6d',
-    'delete 6f077297e0d1', 'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep e5280c98b1c5',
+    'adopted d673174009b8', 'at d1498312f8fd', 'count 64366507d8bc', 'count_families 1f4767414a6d',
+    'delete bc72cc7323ec', 'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep 360a62b576a7',
     'names_15 a6b93d2e3f75', 'other b6613cdb21c1', 'rooted f884c70cbb8e', 'roots 33951949572e', 'rows 9fa9868e0c2b',
     'strays d3d5a833b505'
 ]);

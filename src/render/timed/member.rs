@@ -3,13 +3,14 @@
 use serde::Serialize;
 
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Member, Rule, Timed, Unit};
+use crate::graph::{Graph, Member, Own, Rule, TableId, Timed, Unit};
 use crate::render::adopt::{AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
 use crate::render::explain::among;
 use crate::render::names::{control_name, escaped, home};
 use crate::render::others::{Kept, Others};
 use crate::render::roots::Roots;
+use crate::render::via;
 
 /// A table of the rule; conditions are about its row `t`.
 #[derive(Serialize)]
@@ -44,8 +45,14 @@ pub(super) struct MemberView {
     pub(super) referrers: Vec<ReferrerView>,
     /// The columns that name the family, or are its root.
     pub(super) belongs: Vec<String>,
-    /// The work tables whose rows stay, where there are no arrays.
+    /// The work tables whose rows stay, where there are no arrays; all, and those without the next.
     pub(super) stays: Vec<StayView>,
+    pub(super) stays_before: Vec<StayView>,
+    /// The list or work table with the keys of those of no family to which rows belong that go later or never; empty where
+    /// there is none. That such a row names row `t`; PostgreSQL: what row `t` must be to be looked at.
+    pub(super) left: String,
+    pub(super) keepers: Vec<String>,
+    pub(super) left_of: Vec<String>,
     /// The lists of what is held besides, by which rows of it stay.
     pub(super) held: Vec<String>,
     /// How rows are found by the root of their family, each of them once.
@@ -75,7 +82,7 @@ pub(super) struct FoundView {
 }
 
 /// A work table, its alias, and the column of the member that is looked up in it.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct StayView {
     pub(super) work: String,
     pub(super) alias: String,
@@ -194,6 +201,10 @@ impl Tables<'_> {
             found: found(&belongs),
             belongs,
             stays: Vec::new(),
+            stays_before: Vec::new(),
+            left: String::new(),
+            keepers: self.keepers(member),
+            left_of: Vec::new(),
             roots: families
                 .iter()
                 .enumerate()
@@ -214,7 +225,9 @@ impl Tables<'_> {
             && view.referrers.is_empty()
             && view.archive.is_none();
         view.stays = stays(&view, &of_others);
+        view.stays_before = view.stays.clone();
         self.say(&mut view, &families, &of_others);
+        self.say_left(&mut view);
         view
     }
 
@@ -264,6 +277,93 @@ impl Tables<'_> {
         view.conditions = conditions;
         view.alone = alone;
         view.predicates = predicates;
+    }
+
+    /// Says which rows of no family stay because others belong to them.
+    fn say_left(&self, view: &mut MemberView) {
+        if view.keepers.is_empty() {
+            return;
+        }
+        let predicates = view.predicates.iter();
+        view.left_of = predicates.map(|it| it.replace("k.o_", "o_")).collect();
+        match self.dialect {
+            Dialect::Postgres => {
+                view.left = format!("o_left_{}", view.position);
+                let left = spares(&view.key, &format!("k.{}", view.left));
+                view.predicates.push(left);
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                view.left = format!("work_left_{}", view.position);
+                view.stays.push(StayView {
+                    work: view.left.clone(),
+                    alias: "l".to_owned(),
+                    column: view.key.clone(),
+                });
+            }
+        }
+    }
+
+    /// That a row is there which belongs to row `t` and goes later than that, or never, where both may be of no family.
+    fn keepers(&self, member: &Member) -> Vec<String> {
+        let Tables { graph, dialect, .. } = *self;
+        let key = graph.table(member.table).key.first();
+        let asks = self.timed.unit == Unit::Family && member.table != self.rule.root;
+        let Some(key) = key.filter(|_| asks) else {
+            return Vec::new();
+        };
+        let key = dialect.ident(&key.name);
+        let names = |own: &Own, named: &str| {
+            (
+                own.table,
+                format!("r.{} = t.{named}", dialect.ident(&own.column)),
+            )
+        };
+        let owns = self.timed.stamps.iter().flat_map(|stamp| &stamp.own);
+        let through = owns.filter(|own| own.of_root.is_none() && own.through == Some(member.table));
+        let mut found: Vec<(TableId, String)> = through.map(|own| names(own, &key)).collect();
+        let mut others = self.timed.others();
+        if let Some(other) = others.find(|other| other.root == member.table) {
+            found.extend(
+                other
+                    .own
+                    .iter()
+                    .filter(|own| own.through.is_none())
+                    .map(|own| {
+                        let named = own.of_root.as_ref().map(|it| dialect.ident(it));
+                        names(own, named.as_ref().unwrap_or(&key))
+                    }),
+            );
+            found.extend(other.family.iter().map(|family| {
+                let family = dialect.ident(family);
+                let on = format!("r.{family} = t.{key} AND r.{key} <> t.{key}");
+                (member.table, on)
+            }));
+        } else {
+            for child in &self.timed.members {
+                let edges = graph.table(child.table).parents();
+                let edges = edges.filter(|edge| edge.parent == member.table);
+                found.extend(edges.map(|edge| (child.table, via::same(edge, dialect, "r", "t"))));
+            }
+        }
+        let mut told = Vec::new();
+        found.retain(|it| {
+            !told.contains(it) && {
+                told.push(it.clone());
+                true
+            }
+        });
+        let time = dialect.ident(&self.rule.end_time.name);
+        let one = match dialect {
+            Dialect::Postgres => "",
+            Dialect::Mysql | Dialect::Mariadb => "1 ",
+        };
+        let keeper = |(table, on)| {
+            let table = dialect.qualified(home(graph, dialect), &graph.table(table).name);
+            format!(
+                "EXISTS (SELECT {one}FROM {table} AS r WHERE {on} AND (r.{time} <= t.{time}) IS NOT TRUE)"
+            )
+        };
+        found.into_iter().map(keeper).collect()
     }
 
     /// What a deletion from the table is for.

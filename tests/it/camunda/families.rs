@@ -3,6 +3,7 @@
 use serde_json::json;
 use windrow::dialect::Dialect;
 
+use super::oracle::{insert, lenient};
 use super::{AS_OF, Unit, options, rule};
 use crate::harness::tests;
 use crate::support::camunda::{Camunda, text_by_family};
@@ -14,6 +15,7 @@ tests! {
     every_server: [
         rows_with_another_removal_time_or_none_go_with_their_root,
         no_batch_has_more_families_than_the_setting_says,
+        what_is_of_no_instance_goes_after_all_that_belongs_to_it,
     ],
 }
 
@@ -117,4 +119,71 @@ fn every_statement_has_its_index() {
     camunda.execute("DROP INDEX act_idx_hi_comment_root_pi");
     let said = camunda.check(&text_by_family());
     assert!(said.contains("root_proc_inst_id_"), "{said}");
+}
+
+/// A decision, a batch, a task and a byte array of no process instance, with rows that belong to them and go later, or never.
+fn what_is_of_no_instance_goes_after_all_that_belongs_to_it(dialect: Dialect) {
+    const PAIRS: [(&str, &str, &str); 6] = [
+        ("act_hi_decinst", "act_hi_dec_in", "dec_inst_id_"),
+        ("act_hi_batch", "act_hi_job_log", "job_def_id_"),
+        ("act_hi_batch", "act_hi_incident", "job_def_id_"),
+        ("act_hi_taskinst", "act_hi_identitylink", "task_id_"),
+        ("act_hi_taskinst", "act_hi_comment", "task_id_"),
+        ("act_ge_bytearray", "act_hi_varinst", "bytearray_id_"),
+    ];
+    let mut camunda = Camunda::new(dialect);
+    lenient(&mut camunda);
+    let mut script = String::new();
+    for (number, (parent, child, column)) in PAIRS.into_iter().enumerate() {
+        for (which, removal) in [
+            ("goes", "'2026-01-01'"),
+            ("later", "'2026-02-01'"),
+            ("young", "'2036-01-01'"),
+            ("undated", "NULL"),
+        ] {
+            let key = format!("'{number} {which}'");
+            let time = |removal: &str| ("removal_time_", removal.to_owned());
+            let mut upper = vec![("id_", key.clone()), time("'2026-01-01'")];
+            if parent == "act_hi_batch" {
+                upper.push(("monitor_job_def_id_", key.clone()));
+            }
+            script += &insert(parent, upper);
+            let lower = vec![("id_", key.clone()), (column, key), time(removal)];
+            script += &insert(child, lower);
+        }
+    }
+    camunda.execute(&script);
+    let left = |camunda: &mut Camunda, table: &str| {
+        camunda.texts(&format!("SELECT id_ FROM {table} ORDER BY 1"))
+    };
+    let [preview, dry, run] = [
+        ("preview", options()),
+        ("run", json!({"as_of": AS_OF, "dry_run": true})),
+        ("run", options()),
+    ]
+    .map(|(routine, options)| {
+        let document = camunda.call(routine, options);
+        let history = rule(&document, "history");
+        (history["tables"].clone(), history["skipped"].clone())
+    });
+    assert_eq!((&preview, &dry), (&run, &run));
+    assert_eq!(run.1, json!({"REFERENCED": 18}));
+    for (number, (parent, child, _)) in PAIRS.into_iter().enumerate() {
+        let of = |which: &[&str]| -> Vec<String> {
+            which.iter().map(|it| format!("{number} {it}")).collect()
+        };
+        let mut there = left(&mut camunda, parent);
+        there.retain(|key| key.starts_with(&number.to_string()));
+        assert_eq!(there, of(&["later", "undated", "young"]), "{parent}");
+        assert_eq!(left(&mut camunda, child), of(&["undated", "young"]));
+    }
+    // What has waited for a row that is gone goes with the next run.
+    let again = camunda.run(options());
+    assert_eq!(rule(&again, "history")["rows"], 6, "{again}");
+    assert_eq!(
+        rule(&again, "history")["skipped"],
+        json!({"REFERENCED": 12})
+    );
+    assert!(camunda.torn().is_empty(), "{:?}", camunda.torn());
+    assert_eq!(rule(&camunda.run(options()), "history")["rows"], 0);
 }

@@ -8,6 +8,9 @@
 //! goes by its own.
 //!
 //! Batches and the decisions of no process instance can be held, too: what is theirs stays with them.
+//!
+//! Where families go as such, what is of none goes no earlier than the rows that belong to it: a batch with its log and its
+//! incidents, a decision with its inputs and outputs and those that it required, a byte array with what names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -482,6 +485,16 @@ impl World {
         staying
     }
 
+    /// Whether a row that goes by its own time stays for others, which belong to it and go later or never.
+    fn waits(&self, row: &Row) -> bool {
+        let later = |other: &Row| other.removal.is_none_or(|at| Some(at) < row.removal);
+        let is_its = |other: &Row| {
+            let names = row.table == BYTES && other.bytes.as_ref() == Some(&row.id);
+            names || other.of.as_ref() == Some(&row.id) && other.id != row.id
+        };
+        self.by_family && self.rows.iter().any(|other| is_its(other) && later(other))
+    }
+
     /// The rows that a run leaves.
     pub(super) fn left(&self) -> BTreeSet<(String, String)> {
         let staying = self.staying();
@@ -495,7 +508,7 @@ impl World {
                     Some(root) => !is_due(root) || stays,
                     None => {
                         let named = self.is_referred(row) || self.stays_with(row, &held);
-                        !is_due(row) || stays || named
+                        !is_due(row) || stays || named || self.waits(row)
                     }
                 }
             })
@@ -521,6 +534,17 @@ impl World {
             .iter()
             .filter(|row| is_due(row) && held.contains(&row.id))
             .for_each(|_| add("HELD"));
+        let staying = self.staying();
+        self.rows
+            .iter()
+            .filter(|row| {
+                let family = Self::family_of(row);
+                let goes =
+                    family.is_none_or(|it| !staying.contains_key(&it) && self.root(&it).is_none());
+                let named = self.is_referred(row) || self.stays_with(row, &held);
+                goes && is_due(row) && !named && self.waits(row)
+            })
+            .for_each(|_| add("REFERENCED"));
         let undated: BTreeSet<&str> = self
             .processes()
             .filter(|row| row.removal.is_none() && row.ended.is_some())

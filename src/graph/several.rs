@@ -32,8 +32,12 @@ pub(super) fn check(
             }
             continue;
         }
+        let never = match &written.with {
+            Some(_) => by_time(table, id, rules).or_else(|| never(table, id, rules)),
+            None => never(table, id, rules),
+        };
         if table.with == With::All
-            && let Some((why, help)) = never(table, id, rules)
+            && let Some((why, help)) = never
         {
             let place = written
                 .with
@@ -50,6 +54,16 @@ pub(super) fn check(
             ));
         }
     }
+}
+
+/// The rule that takes rows of a table by their time, whatever becomes of their parents.
+fn by_time(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
+    let rule = rules.iter().find(|rule| rule.parts_parents(id, table))?;
+    let shown = rule.name.escape_debug();
+    Some((
+        format!("rule `{shown}` takes it by its removal time"),
+        "or take the table out of that rule",
+    ))
 }
 
 /// Why rows of a table cannot go with all of their parents, and what else than `any` would mend it.

@@ -12,7 +12,8 @@ a row: they go together or not at all, and are skipped together. A parent that n
 root above it, keeps the family (`REFERENCED`) for as long as it is there. Where it is others that name the row (`or alone`), all \
 that do are its parents. With `with = \"any\"` the row goes with the first of its parents, whatever \
 becomes of the others: right for rows that say nothing without both, such as those of a relation table, and for a table \
-whose foreign keys cascade anyway. Say which is meant.",
+whose foreign keys cascade anyway. Say which is meant. A rule by removal time knows `any` alone: its rows go with the root of \
+their family, or by their own time, before the row that they name.",
     check,
 };
 
@@ -21,8 +22,23 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
     for (index, (name, written)) in spec.tables.iter().enumerate() {
         let id = TableId(index);
         let table = graph.table(id);
+        if written.with.is_some() {
+            continue;
+        }
+        if graph.rules.iter().any(|rule| rule.parts_parents(id, table)) {
+            found.push(Diagnostic::warning(
+                RULE.code,
+                name.span(),
+                format!(
+                    "a row of `{}` goes by its removal time, whatever becomes of its parents",
+                    name.get_ref().escape_debug()
+                ),
+                "add `with = \"any\"` if this is meant: a rule by removal time takes a row with the root of its family, or \
+                 by its own time, and not with all of its parents",
+            ));
+        }
         let mut rules = graph.rules.iter();
-        if written.with.is_none() && rules.any(|rule| !rule.joint_parents(id, table).is_empty()) {
+        if rules.any(|rule| !rule.joint_parents(id, table).is_empty()) {
             found.push(Diagnostic::warning(
                 RULE.code,
                 name.span(),
@@ -71,5 +87,35 @@ warning[several-parents]: a row of `links` goes only when all of its parents go
                 "hierarchy = [\"links: one -> other\"]\nend_time =",
             ),
         ]);
+    }
+
+    #[test]
+    fn rows_that_go_by_a_time_of_their_own() {
+        let changes = |with: &str| {
+            let tables = format!(
+                "{TABLE}\nblobs = {{ key = \"id bigint\" }}\nlinks = {{ parents = [\"one -> orders.id\", \"blob -> blobs.id\"]{with} }}"
+            );
+            let rule = "strategy = \"removal-time\"\ntime = \"removal\"\ntables = [\"links: one\", \"blobs\", \"orders: id\"]";
+            vec![
+                (TABLE, tables),
+                ("strategy = \"end-time\"", rule.to_owned()),
+                ("final = { state = \"done\" }\n", String::new()),
+                (
+                    "default = \"30d\", minimum = \"7d\", safety_lag = \"1d\", per = \"tenant\", opt_in = true",
+                    "minimum = \"7d\", safety_lag = \"1d\"".to_owned(),
+                ),
+                ("batch_families = 200, ", String::new()),
+            ]
+        };
+        fn texts<'a>(changes: &'a [(&'a str, String)]) -> Vec<(&'a str, &'a str)> {
+            changes.iter().map(|(from, to)| (*from, &**to)).collect()
+        }
+        ok(&texts(&changes(", with = \"any\"")));
+        let unsaid = err(&texts(&changes("")));
+        assert!(
+            unsaid.contains("warning[several-parents]: a row of `links` goes by its removal time")
+        );
+        let all = err(&texts(&changes(", with = \"all\"")));
+        assert!(all.contains("error[parents-never-all]"), "{all}");
     }
 }

@@ -149,6 +149,7 @@ pub enum With {
     /// of the rule, or of no family, stays (`REFERENCED`) for as long as that is there.
     #[default]
     All,
-    /// With the first of them that goes, whatever becomes of the others.
+    /// With the first of them that goes, whatever becomes of the others. A rule by removal time knows no other way: a row goes
+    /// with the root of its family, or by its own time.
     Any,
 }

@@ -122,6 +122,12 @@ impl Rule {
         pairs
     }
 
+    /// Whether it takes rows of a table that name several parents by their time, and not with all of these.
+    pub fn parts_parents(&self, id: TableId, table: &Table) -> bool {
+        let takes = self.timed.is_some() && id != self.root && self.order.contains(&id);
+        takes && table.parents().count() > 1
+    }
+
     /// Whether workers share out its families. Whatever goes table by table or row by row has an order over the
     /// transactions: there one worker does all of it.
     pub fn is_divided(&self) -> bool {

@@ -19,6 +19,7 @@ tests! {
         a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life,
         a_run_elsewhere_ends_when_this_server_is_armed,
         every_batch_is_a_sign_of_life,
+        every_table_has_a_primary_key,
     ],
 }
 
@@ -100,4 +101,17 @@ fn every_batch_is_a_sign_of_life(flavour: Flavour) {
         ));
         assert_eq!(later, 1, "{answer}");
     }
+}
+
+/// Group Replication takes no row of another table, and no installation then; Galera is slow with it.
+fn every_table_has_a_primary_key(flavour: Flavour) {
+    let mut installation = installation(flavour);
+    let without = installation.texts(
+        "SELECT t.table_name FROM information_schema.tables AS t
+         WHERE CONCAT(t.table_schema, '.') = 'W.' AND t.table_type = 'BASE TABLE' AND NOT EXISTS (
+             SELECT 1 FROM information_schema.table_constraints AS c
+             WHERE c.table_schema = t.table_schema AND c.table_name = t.table_name AND c.constraint_type = 'PRIMARY KEY'
+         )",
+    );
+    assert!(without.is_empty(), "{without:?}");
 }

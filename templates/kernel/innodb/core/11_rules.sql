@@ -64,10 +64,12 @@ CREATE TABLE IF NOT EXISTS known_column (
 -- known_key: the foreign keys that act, as the spec accounts for them.
 --# create table known_key
 CREATE TABLE IF NOT EXISTS known_key (
+    position   int           NOT NULL AUTO_INCREMENT PRIMARY KEY,
     table_name varchar(64)   NOT NULL,
     pairs      varchar(2000) NOT NULL,
     parent     varchar(64)   NOT NULL,
-    effects    varchar(100)  NOT NULL
+    effects    varchar(100)  NOT NULL,
+    KEY (table_name)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'What the spec says of foreign keys. pairs: their columns and what these name, sorted, in lower case;
         effects: what they may do as a row goes, as information_schema has it. Written by an installation.';

@@ -49,6 +49,7 @@ mod roles;
 mod runner;
 mod sandbox;
 mod scale;
+mod scopes;
 mod session;
 mod set_null;
 mod several;
@@ -112,6 +113,7 @@ harness::tests! {
         runner::tests,
         sandbox::tests,
         scale::tests,
+        scopes::tests,
         session::tests,
         set_null::tests,
         several::tests,

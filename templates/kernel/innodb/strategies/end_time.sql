@@ -114,7 +114,8 @@ BEGIN
         KEY (scope),
         KEY (seconds)
     ) ENGINE = InnoDB AS
-    SELECT k.scope FROM work_type AS k LIMIT 0;
+    -- Of the type of the column, but nullable.
+    SELECT k.scope FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
     CREATE TEMPORARY TABLE work_held (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS

@@ -6,7 +6,7 @@ use windrow::failure;
 use windrow::graph::Shared;
 
 use crate::harness::tests;
-use crate::support::graphs::dolphinscheduler;
+use crate::support::graphs::{DOLPHINSCHEDULER, dolphinscheduler, graph_of};
 use crate::support::installation::Installation;
 use crate::support::world::Row;
 
@@ -14,6 +14,8 @@ tests! {
     each_server: [
         words_and_other_styles_are_no_instants,
         an_instant_without_a_zone_is_in_utc,
+        an_instant_lies_in_the_years_that_all_servers_have,
+        a_duration_is_none_of_months_or_years,
     ],
 }
 
@@ -211,5 +213,131 @@ fn an_instant_without_a_zone_is_in_utc(dialect: Dialect) {
             instant(&json!(format!("2999-11-23{rest}"))),
             "{text}"
         );
+    }
+}
+
+/// A zone may lead out of them.
+fn an_instant_lies_in_the_years_that_all_servers_have(dialect: Dialect) {
+    let mut database = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    root(&mut database);
+    let mut refused = |routine: &str, options: Value| {
+        let error = database
+            .call(routine, options.clone())
+            .expect_err(&format!("{routine} {options}"));
+        assert_eq!(
+            failure::sqlstate(&error),
+            Some("22023"),
+            "{routine} {options}: {error:#}"
+        );
+    };
+    for before in ["0001-01-01T00:00:00+00:01", "0001-01-01T13:59:59+14:00"] {
+        for routine in ["preview", "run"] {
+            refused(routine, json!({"as_of": before}));
+        }
+    }
+    for after in ["9999-12-31T23:59:59-00:01", "9999-12-31T10:00:00-14:00"] {
+        refused("set_hold", hold(&json!(after)));
+    }
+    for (text, instant) in [
+        (
+            "9999-12-31T23:59:59.9999999Z",
+            "9999-12-31T23:59:59.999999+00:00",
+        ),
+        ("9999-12-31T09:59:59-14:00", "9999-12-31T23:59:59+00:00"),
+    ] {
+        let answer = database.set_hold(hold(&json!(text))).expect("a hold");
+        assert_eq!(answer["until"], instant, "{text}");
+    }
+    for first in ["1000-01-01", "1000-01-01T14:00:00+14:00"] {
+        let preview = database.preview(json!({"as_of": first}));
+        let preview = preview.expect("a preview");
+        assert_eq!(preview["as_of"], "1000-01-01T00:00:00+00:00", "{first}");
+        let run = database.run(json!({"as_of": first})).expect("a run");
+        assert_eq!(run["status"], "done", "{first}: {run}");
+    }
+}
+
+/// `P1M` is a month in ISO 8601, and no minute: what is older than a minute is not what somebody wants to drop.
+fn a_duration_is_none_of_months_or_years(dialect: Dialect) {
+    let archived = DOLPHINSCHEDULER.replace(
+        "strategy   = \"end-time\"",
+        "strategy   = \"end-time\"\narchive    = true",
+    );
+    assert_ne!(archived, DOLPHINSCHEDULER);
+    let mut database = Installation::armed(dialect, &graph_of(&archived));
+    for none in [
+        "P1M",
+        "P3M",
+        "P1Y",
+        "P1Y2M",
+        "P1M1D",
+        "P1W1M",
+        "1M",
+        "1mo",
+        "1month",
+        "1y",
+        "",
+        " ",
+        "P",
+        "PT",
+        "P1DT",
+        "P1H",
+        "T1H",
+        "1dT1h",
+        "30",
+        "d",
+        "1h1d",
+        "1d1d",
+        "-1d",
+        "+1d",
+        "P-1D",
+        "1.5d",
+        "P1.5D",
+        "PT1,5H",
+        "1 d",
+        "1d ",
+        " 1d",
+        "1d\n",
+        "P30D\n",
+        "0x1d",
+        "1e3d",
+        "9999999999d",
+        "999999999w",
+        "\u{ff11}d",
+        "1\u{212a}",
+    ] {
+        for (routine, options) in [
+            ("set_policy", json!({"scope": "1", "retention": none})),
+            ("run", json!({"retention": none, "dry_run": true})),
+            ("run", json!({"time_budget": none, "dry_run": true})),
+            ("preview", json!({"retention": none})),
+            ("archive_list", json!({"older_than": none})),
+            ("archive_drop", json!({"older_than": none, "dry_run": true})),
+        ] {
+            let error = database
+                .call(routine, options.clone())
+                .expect_err(&format!("{routine} {options}"));
+            assert_eq!(
+                failure::sqlstate(&error),
+                Some("22023"),
+                "{routine} {options}: {error:#}"
+            );
+        }
+    }
+    for (text, seconds) in [
+        ("30d", 2_592_000),
+        ("P30D", 2_592_000),
+        ("P4W", 2_419_200),
+        ("2w1d", 1_296_000),
+        ("P9DT12H", 820_800),
+        ("P8DT1H2M3S", 694_923),
+        ("8d1h2m3s", 694_923),
+        ("PT240H", 864_000),
+        ("20000m", 1_200_000),
+        ("PT20000M", 1_200_000),
+    ] {
+        let policy = json!({"scope": "1", "retention": text});
+        let policy = database.set_policy(policy).expect("a policy");
+        assert_eq!(policy["retention_seconds"], seconds, "{text}");
     }
 }

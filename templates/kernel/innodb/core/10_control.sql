@@ -433,7 +433,9 @@ SQL SECURITY DEFINER
 COMMENT 'Seconds of a duration like 30d, 1d12h or P30D; NULL of NULL.'
 BEGIN
     DECLARE v_text longtext DEFAULT UPPER(p_duration);
-    IF v_text NOT REGEXP '^P?([0-9]{1,9}W)?([0-9]{1,9}D)?T?([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?\\z' OR v_text NOT REGEXP '[0-9]' THEN
+    -- In ISO-8601 an M before the T is a month.
+    IF p_duration NOT REGEXP '^([0-9]+[wdhms])+\\z|^P([0-9]+[WD])*(T([0-9]+[HMS])+)?\\z' OR v_text NOT REGEXP '[0-9]'
+        OR v_text NOT REGEXP '^P?([0-9]{1,9}W)?([0-9]{1,9}D)?T?([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?\\z' THEN
         CALL refuse(CONCAT('not a duration: ', QUOTE(p_duration)), 'write it like 30d, 12h, 90m, 45s, 1d12h or P30D');
     END IF;
     IF v_text IS NOT NULL THEN
@@ -471,8 +473,8 @@ COMMENT 'The instant in UTC of a text like 2027-01-01, 2027-01-01T08:30Z or 2027
 BEGIN
     DECLARE v_local varchar(32);
     DECLARE v_zone varchar(8);
-    -- It looks like an instant, but the calendar has none such.
-    DECLARE EXIT HANDLER FOR 1292 SET o_instant = NULL;
+    -- It looks like an instant, but the calendar has none such, or it lies beyond the years from 1 to 9999.
+    DECLARE EXIT HANDLER FOR 1292, 1441 SET o_instant = NULL;
     IF p_text REGEXP '^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}([T '
         ']([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?\\z' THEN
         SET v_zone = NULLIF(REGEXP_SUBSTR(SUBSTRING(p_text, 11), '[+-].*'), '');
@@ -483,6 +485,9 @@ BEGIN
             SET v_zone = RPAD(REPLACE(v_zone, ':', ''), 5, '0');
             SET o_instant = o_instant - INTERVAL CONCAT(LEFT(v_zone, 1),
                 1) * (CAST(SUBSTRING(v_zone, 2, 2) AS SIGNED) * 60 + CAST(SUBSTRING(v_zone, 4, 2) AS SIGNED)) MINUTE;
+        END IF;
+        IF o_instant < '0001-01-01 00:00:00' THEN
+            SET o_instant = NULL;
         END IF;
     END IF;
 END;

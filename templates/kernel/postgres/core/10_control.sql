@@ -602,8 +602,11 @@ DECLARE
     v_part text[];
     v_sum  bigint := 0;
 BEGIN
-    v_part := regexp_match(upper(p_duration),
-        '^P?(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?$');
+    -- In ISO-8601 an M before the T is a month.
+    IF p_duration ~ '^([0-9]+[wdhms])+$|^P([0-9]+[WD])*(T([0-9]+[HMS])+)?$' THEN
+        v_part := regexp_match(upper(p_duration),
+            '^P?(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?T?(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?$');
+    END IF;
     IF v_part IS NULL OR coalesce(array_to_string(v_part, ''), '') = '' THEN
         RAISE EXCEPTION 'not a duration: %', quote_literal(p_duration)
             USING ERRCODE = '22023', HINT = 'Write it like 30d, 12h, 90m, 45s, 1d12h or P30D.';
@@ -633,11 +636,17 @@ LANGUAGE plpgsql IMMUTABLE STRICT
 SET search_path FROM CURRENT
 SET timezone = 'UTC'
 AS $windrow$
+DECLARE
+    v_instant timestamptz;
 BEGIN
     IF p_text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}([T '
         ']([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?(Z|[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?)?)?$' THEN
         -- Behind the microseconds nothing counts; the servers would round it differently.
-        RETURN regexp_replace(p_text, '([.][0-9]{6})[0-9]+', E'\\1')::timestamptz;
+        v_instant := regexp_replace(p_text, '([.][0-9]{6})[0-9]+', E'\\1')::timestamptz;
+        -- A zone may lead beyond the years that the others have.
+        IF v_instant >= '0001-01-01' AND v_instant < '10000-01-01' THEN
+            RETURN v_instant;
+        END IF;
     END IF;
     RETURN NULL;
 EXCEPTION WHEN data_exception THEN

@@ -45,7 +45,8 @@ pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveVie
                 ways: ways_view(graph, &edges, dialect),
                 key: match dialect {
                     Dialect::Postgres => format!("{last}::text"),
-                    Dialect::Mysql | Dialect::Mariadb => format!("CAST({last} AS CHAR)"),
+                    Dialect::Mysql => format!("CAST({last} AS CHAR) COLLATE utf8mb4_0900_bin"),
+                    Dialect::Mariadb => format!("CAST({last} AS CHAR) COLLATE utf8mb4_nopad_bin"),
                 },
             }
         }));

@@ -17,6 +17,7 @@ tests! {
         a_hold_names_a_row_that_the_rule_may_delete,
         a_hold_below_a_root_names_any_member,
         a_hold_waits_for_no_other_row,
+        a_blank_at_the_end_makes_another_key_where_the_column_says_so,
     ],
 }
 
@@ -418,4 +419,46 @@ fn a_hold_waits_for_no_other_row(dialect: Dialect) {
         database.set_hold(hold).expect("a hold");
     }
     writer.execute("ROLLBACK").expect("a rollback");
+}
+
+/// Some collations pad texts with blanks to compare them, and others do not: as the column, so its holds.
+fn a_blank_at_the_end_makes_another_key_where_the_column_says_so(dialect: Dialect) {
+    let mut database = database(dialect);
+    database.execute(match dialect {
+        Dialect::Postgres => "ALTER TABLE pair ALTER b TYPE varchar(20)",
+        Dialect::Mysql => "ALTER TABLE task MODIFY id varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci",
+        Dialect::Mariadb => "ALTER TABLE task MODIFY id varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
+    });
+    database.arm();
+    let rows = ["a", "a ", "b", "b  "];
+    for key in rows {
+        database.execute(&format!(
+            "INSERT INTO task (id, at) VALUES ('{key}', '2020-01-01')"
+        ));
+    }
+    let hold = |key: &str| json!({"rule": "tasks", "key": key, "reason": format!("of '{key}'")});
+    for key in ["a", "a ", "b  "] {
+        let held = database.set_hold(hold(key)).expect("a hold");
+        assert_eq!(held["key"], key, "{held}");
+    }
+    assert_eq!(database.number("SELECT count(*) FROM W.hold"), 3);
+    let left = "SELECT CONCAT(id, '.') FROM task ORDER BY id";
+    let answer = database.run(json!({"rule": "tasks"})).expect("a run");
+    assert_eq!(
+        answer["rules"][0]["skipped"],
+        json!({"HELD": 3}),
+        "{answer}"
+    );
+    assert_eq!(database.texts(left), ["a.", "a .", "b  ."]);
+    let release = json!({"rule": "tasks", "key": "a "});
+    database.call("release_hold", release).expect("a release");
+    let none = database.call("release_hold", json!({"rule": "tasks", "key": "b"}));
+    none.expect_err("no such hold");
+    let answer = database.run(json!({"rule": "tasks"})).expect("a run");
+    assert_eq!(
+        answer["rules"][0]["skipped"],
+        json!({"HELD": 2}),
+        "{answer}"
+    );
+    assert_eq!(database.texts(left), ["a.", "b  ."]);
 }

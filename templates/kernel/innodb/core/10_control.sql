@@ -127,7 +127,8 @@ CREATE TABLE IF NOT EXISTS policy (
 --# create table hold
 CREATE TABLE IF NOT EXISTS hold (
     rule      varchar(64)  NOT NULL,
-    `key`     varchar(700) NOT NULL,
+    -- No blanks are added to compare keys: the column that they are of may tell them apart.
+    `key`     varchar(700) /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */ NOT NULL,
     reason    text         NOT NULL,
     until     datetime(6),
     placed_by varchar(400) NOT NULL DEFAULT (USER()),
@@ -204,7 +205,7 @@ EXECUTE windrow_statement;
 --# forget constraint run_trigger
 DEALLOCATE PREPARE windrow_statement;
 --# modify table hold
-ALTER TABLE hold MODIFY COLUMN `key` varchar(700) NOT NULL;
+ALTER TABLE hold MODIFY COLUMN `key` varchar(700) /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */ NOT NULL;
 --# create table run_rule
 CREATE TABLE IF NOT EXISTS run_rule (
     run_id         bigint       NOT NULL,
@@ -597,7 +598,8 @@ BEGIN
         CALL refuse(CONCAT('the option rule is missing: there are ', v_count, ' rules'), CONCAT('name one of them: ', v_names));
     END IF;
     SET v_rule = COALESCE(v_rule, v_only);
-    IF NOT EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = v_rule) THEN
+    -- A blank at the end makes another name, too.
+    IF NOT EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = v_rule AND CHAR_LENGTH(r.rule) = CHAR_LENGTH(v_rule)) THEN
         CALL refuse(CONCAT('no such rule: ', QUOTE(v_rule)), CONCAT('the rules are: ', v_names));
     END IF;
     SET o_rule = v_rule;

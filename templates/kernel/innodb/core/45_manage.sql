@@ -181,7 +181,7 @@ BEGIN
         )
         FROM hold AS h
         WHERE h.rule = p_rule
-          AND h.`key` = p_key
+          AND h.`key` = p_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */
     );
 END;
 
@@ -311,9 +311,14 @@ BEGIN
         -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
         CALL row_of_key(v_rule, v_text, v_again, v_found);
         IF v_found OR v_absent_too THEN
-            UPDATE hold SET absent = NOT v_found WHERE rule = v_rule AND `key` = v_key;
+            UPDATE hold
+            SET absent = NOT v_found
+            WHERE rule = v_rule
+              AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
         ELSE
-            DELETE FROM hold WHERE rule = v_rule AND `key` = v_key;
+            DELETE FROM hold
+            WHERE rule = v_rule
+              AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
         END IF;
     END IF;
     IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
@@ -337,8 +342,8 @@ BEGIN
     CALL check_options(p_options, '["rule", "key"]');
     CALL check_rule(p_options, v_rule);
     CALL key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
-    SET v_key = v_text;
-    CALL hold_document(v_rule, LEFT(v_key, 700), v_document);
+    SET v_key = LEFT(v_text, 700);
+    CALL hold_document(v_rule, v_key, v_document);
     IF v_document IS NULL THEN
         CALL row_of_key(v_rule, v_text, v_key, v_found);
         CALL hold_document(v_rule, v_key, v_document);
@@ -346,7 +351,9 @@ BEGIN
     IF v_document IS NULL THEN
         CALL refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), CONCAT('the holds are in table ', DATABASE(), '.hold'));
     END IF;
-    DELETE FROM hold WHERE rule = v_rule AND `key` = v_key;
+    DELETE FROM hold
+    WHERE rule = v_rule
+      AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
     SELECT v_document AS p_result;
 END;
 

@@ -750,6 +750,8 @@ COMMENT 'Holds the rows t of a table that come back, by the key p_key; adds to h
 BEGIN
     DECLARE v_from longtext;
     DECLARE v_rows bigint;
+    -- As the holds compare them.
+    DECLARE v_key  longtext DEFAULT CONCAT('(', p_key, /*!80000 ') COLLATE utf8mb4_0900_bin' */ /*M! ') COLLATE utf8mb4_nopad_bin' */);
     SELECT CONCAT(
         ' FROM work_back AS w STRAIGHT_JOIN ', k.quoted, ' AS t ON w.place = ', k.place,
         ' AND t.windrow_run_id = ', p_run, ' AND t.windrow_row_id = w.row_id'
@@ -759,17 +761,17 @@ BEGIN
     WHERE k.name = p_table;
     IF v_from IS NOT NULL THEN
         CALL archive_do(CONCAT(
-            'DELETE h', v_from, ' STRAIGHT_JOIN hold AS h ON h.rule = ', QUOTE(p_rule), ' AND h.`key` = ', p_key,
+            'DELETE h', v_from, ' STRAIGHT_JOIN hold AS h ON h.rule = ', QUOTE(p_rule), ' AND h.`key` = ', v_key,
             ' AND NOT (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))'
         ), v_rows);
         CALL archive_do(CONCAT(
-            'INSERT INTO hold (rule, `key`, reason, placed_by, placed_at) SELECT DISTINCT ', QUOTE(p_rule), ', ', p_key,
+            'INSERT INTO hold (rule, `key`, reason, placed_by, placed_at) SELECT DISTINCT ', QUOTE(p_rule), ', ', v_key,
             ', CONCAT(''restored from the archive of run '', ', p_run, '), USER(), UTC_TIMESTAMP(6)', v_from,
-            ' LEFT JOIN hold AS h ON h.rule = ', QUOTE(p_rule), ' AND h.`key` = ', p_key,
-            ' WHERE h.rule IS NULL AND ', p_key, ' IS NOT NULL', p_where
+            ' LEFT JOIN hold AS h ON h.rule = ', QUOTE(p_rule), ' AND h.`key` = ', v_key,
+            ' WHERE h.rule IS NULL AND ', v_key, ' IS NOT NULL', p_where
         ), v_rows);
         SET io_holds = io_holds + v_rows;
-        CALL archive_do(CONCAT('SELECT COUNT(*) INTO @windrow_found', v_from, ' WHERE ', p_key, ' IS NULL'), v_rows);
+        CALL archive_do(CONCAT('SELECT COUNT(*) INTO @windrow_found', v_from, ' WHERE ', v_key, ' IS NULL'), v_rows);
         SET io_lacking = io_lacking + @windrow_found;
     END IF;
 END;

@@ -1,8 +1,12 @@
-//! Holds of what a row belongs to: where a rule takes single rows below the roots of another, a hold of that rule keeps them.
+//! Holds of other rules: what a hold of one rule keeps, no other rule takes, whether it belongs to it or leads to it.
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::names::home;
+use super::rules::{by_end, has_family};
+use super::timed;
 use super::via;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
@@ -12,7 +16,7 @@ use crate::graph::{Edge, Graph, Rule, TableId};
 pub(super) struct AboveView {
     /// That rule, as a literal.
     rule: String,
-    /// The tables on the way up, the nearest one first.
+    /// The tables on the way, the nearest one first; none where the holds are of the same table.
     ways: Vec<WayView>,
     /// The key of the last one as the text of a hold.
     key: String,
@@ -22,35 +26,103 @@ pub(super) struct AboveView {
 struct WayView {
     table: String,
     alias: String,
-    /// That the row before names this one.
+    /// That the row before names this one, or is named by it.
     on: String,
 }
 
+/// From the rows of a rule to those of another, along what belongs to what.
+enum Way<'a> {
+    /// The same table.
+    Here,
+    /// To what they belong to.
+    Up(Vec<&'a Edge>),
+    /// To what goes with them: the edges from its end.
+    Down(Vec<&'a Edge>),
+}
+
 pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveView> {
-    let mut found = Vec::new();
-    for other in &graph.rules {
-        // A key of several columns has rows of its own only: nothing belongs to them.
-        let [key] = &graph.table(other.root).key[..] else {
-            continue;
+    let others = graph.rules.iter().filter(|other| other.name != rule.name);
+    let view = |other: &Rule, way: Way<'_>| {
+        let ways = match way {
+            Way::Here => Vec::new(),
+            Way::Up(edges) => ways_up(graph, &edges, dialect),
+            Way::Down(edges) => ways_down(graph, other, &edges, dialect),
         };
-        if other.root == rule.root {
-            continue;
+        let last = ways.last().map_or("t", |way| way.alias.as_str());
+        AboveView {
+            rule: dialect.text(&other.name),
+            key: key_text(graph, other, last, dialect),
+            ways,
         }
-        let mut ways = Vec::new();
-        climb(graph, rule.root, other.root, &mut Vec::new(), &mut ways);
-        found.extend(ways.into_iter().map(|edges| {
-            let last = format!("a{}.{}", edges.len(), dialect.ident(&key.name));
-            AboveView {
-                rule: dialect.text(&other.name),
-                ways: ways_view(graph, &edges, dialect),
-                key: match dialect {
-                    Dialect::Postgres => format!("{last}::text"),
-                    Dialect::Mysql => format!("CAST({last} AS CHAR) COLLATE utf8mb4_0900_bin"),
-                    Dialect::Mariadb => format!("CAST({last} AS CHAR) COLLATE utf8mb4_nopad_bin"),
-                },
-            }
-        }));
+    };
+    others
+        .flat_map(|other| {
+            ways(graph, rule, other)
+                .into_iter()
+                .map(|way| view(other, way))
+        })
+        .collect()
+}
+
+fn ways<'a>(graph: &'a Graph, rule: &Rule, other: &Rule) -> Vec<Way<'a>> {
+    if other.root == rule.root {
+        return vec![Way::Here];
     }
+    let up = climbs(graph, rule.root, other.root);
+    let down = match by_end(rule) || has_family(rule) {
+        true => climbs(graph, other.root, rule.root),
+        false => Vec::new(),
+    };
+    up.into_iter()
+        .map(Way::Up)
+        .chain(down.into_iter().map(Way::Down))
+        .collect()
+}
+
+/// The same, of rules that ask for it once for many rows: by the end of families, and of one table by a time.
+pub(super) fn of_many(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveView> {
+    match asks_for_many(graph, rule) {
+        true => view(graph, rule, dialect),
+        false => Vec::new(),
+    }
+}
+
+/// The rules whose holds such a rule asks for.
+pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule) -> BTreeSet<&'a str> {
+    let others = graph.rules.iter().filter(|other| other.name != rule.name);
+    others
+        .filter(|other| asks_for_many(graph, rule) && !ways(graph, rule, other).is_empty())
+        .map(|other| other.name.as_str())
+        .collect()
+}
+
+fn asks_for_many(graph: &Graph, rule: &Rule) -> bool {
+    let plain = |it| timed::is_plain(graph, rule, it);
+    by_end(rule) || rule.timed.as_ref().is_some_and(plain)
+}
+
+/// The key of a row of a rule's table as the text of a hold.
+fn key_text(graph: &Graph, rule: &Rule, alias: &str, dialect: Dialect) -> String {
+    let key = graph.table(rule.root).key.iter();
+    let columns: Vec<String> = key
+        .map(|column| format!("{alias}.{}", dialect.ident(&column.name)))
+        .collect();
+    let all = columns.join(", ");
+    let text = match (dialect, columns.len()) {
+        (Dialect::Postgres, 1) => return format!("{all}::text"),
+        (Dialect::Postgres, _) => return format!("jsonb_build_array({all})::text"),
+        (_, 1) => format!("CAST({all} AS CHAR)"),
+        _ => format!("CAST(JSON_ARRAY({all}) AS CHAR)"),
+    };
+    match dialect {
+        Dialect::Mariadb => format!("{text} COLLATE utf8mb4_nopad_bin"),
+        _ => format!("{text} COLLATE utf8mb4_0900_bin"),
+    }
+}
+
+fn climbs(graph: &Graph, from: TableId, to: TableId) -> Vec<Vec<&Edge>> {
+    let mut found = Vec::new();
+    climb(graph, from, to, &mut Vec::new(), &mut found);
     found
 }
 
@@ -76,7 +148,7 @@ fn climb<'a>(
     }
 }
 
-fn ways_view(graph: &Graph, edges: &[&Edge], dialect: Dialect) -> Vec<WayView> {
+fn ways_up(graph: &Graph, edges: &[&Edge], dialect: Dialect) -> Vec<WayView> {
     let mut below = "t".to_owned();
     edges
         .iter()
@@ -85,11 +157,34 @@ fn ways_view(graph: &Graph, edges: &[&Edge], dialect: Dialect) -> Vec<WayView> {
             let alias = format!("a{}", index + 1);
             let on = via::same(edge, dialect, &below, &alias);
             below.clone_from(&alias);
-            WayView {
-                table: dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name),
-                alias,
-                on,
-            }
+            way(graph, edge.parent, alias, on, dialect)
         })
         .collect()
+}
+
+/// The same edges from their other end: `t` is what the last one names.
+fn ways_down(graph: &Graph, from: &Rule, edges: &[&Edge], dialect: Dialect) -> Vec<WayView> {
+    let mut above = "t".to_owned();
+    (0..edges.len())
+        .rev()
+        .enumerate()
+        .map(|(index, at)| {
+            let alias = format!("b{}", index + 1);
+            let on = via::named_by(edges[at], dialect, &above, &alias);
+            let child = match at {
+                0 => from.root,
+                _ => edges[at - 1].parent,
+            };
+            above.clone_from(&alias);
+            way(graph, child, alias, on, dialect)
+        })
+        .collect()
+}
+
+fn way(graph: &Graph, table: TableId, alias: String, on: String, dialect: Dialect) -> WayView {
+    WayView {
+        table: dialect.qualified(home(graph, dialect), &graph.table(table).name),
+        alias,
+        on,
+    }
 }

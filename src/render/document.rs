@@ -1,6 +1,6 @@
 //! What the kernel knows of a spec: its documents, which an installation registers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -13,7 +13,8 @@ use super::single::SingleView;
 use super::spelling::{key, spelled};
 use super::tables::counted;
 use super::{
-    acting, archive, cascade, edges, keeps, newest, orphan_guard, restore, settings, stamp, timed,
+    above, acting, archive, cascade, edges, keeps, newest, orphan_guard, restore, settings, stamp,
+    timed,
 };
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
@@ -207,6 +208,9 @@ struct RuleDocument<'a> {
     nested: bool,
     #[serde(skip_serializing_if = "is_not")]
     keeps: bool,
+    /// Rules whose holds may keep its rows; it is asked which ones.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    bound: BTreeSet<&'a str>,
     #[serde(skip_serializing_if = "is_not")]
     newest: bool,
     /// Of MySQL and MariaDB: the clock of the application as CONVERT_TZ takes it; whether a day is one of the calendar there;
@@ -524,6 +528,7 @@ pub(super) fn of_rule(
         meets: families && meets,
         nested: families && nested(rule),
         keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
+        bound: above::binding(graph, rule),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
         clock: (families && !postgres).then(|| clock(graph, rule.end_time.kind)),
         calendar: families && !postgres && by_calendar(graph, rule),

@@ -11,7 +11,8 @@ use super::views::{
     TwinView,
 };
 use super::{
-    archive, cascade, document, held, keeps, last, left, newest, releases, single, source, timed,
+    above, archive, cascade, document, held, keeps, last, left, newest, releases, single, source,
+    timed,
 };
 use crate::dialect::Dialect;
 use crate::graph::{Artifact, Column, Condition, Graph, Kind, Last, Rule, Shared, TableId};
@@ -77,6 +78,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         cascading: left::parents(graph, purge, &steps, dialect),
         steps,
         keeps: keeps::keeps(graph, purge, dialect),
+        bound: above::of_many(graph, rule, dialect),
         ways_of_keeps: keeps::ways(graph, purge, dialect),
         further: collects
             .iter()

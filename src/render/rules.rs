@@ -9,6 +9,11 @@ pub(super) fn by_end(rule: &Rule) -> bool {
     rule.timed.is_none() && rule.single.is_none()
 }
 
+/// Whether rows of other tables go with the single rows of a rule.
+pub(super) fn has_family(rule: &Rule) -> bool {
+    rule.single.is_some() && rule.order.len() > 1
+}
+
 /// The setting that says how much a batch of a rule takes at first.
 pub(super) fn batch_setting(rule: &Rule) -> &'static str {
     if takes_families(rule) {

@@ -19,11 +19,6 @@ mod parts;
 mod passes;
 mod views;
 
-/// Whether rows of other tables go with those of the rule's table.
-pub(super) fn has_family(rule: &Rule) -> bool {
-    rule.single.is_some() && rule.order.len() > 1
-}
-
 pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect) -> SingleView {
     let table = graph.table(rule.root);
     let here = |kind: Kind| match kind {
@@ -61,7 +56,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         expiry: matches!(single, Single::Expiry { .. }),
         orphan: matches!(single, Single::Orphan { .. }),
         keep_last: matches!(single, Single::KeepLast { .. }),
-        family: has_family(rule),
+        family: super::rules::has_family(rule),
         aged: aged.is_some(),
         time: aged.map_or(String::new(), |time| dialect.ident(&time.name)),
         time_name: aged.map_or(String::new(), |time| escaped(dialect, &time.name)),

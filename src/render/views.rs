@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::above::AboveView;
 use super::archive::ArchiveView;
 use super::cascade::CascadeView;
 use super::edges::EdgeView;
@@ -117,6 +118,8 @@ pub(super) struct RuleView {
     pub(super) further: String,
     pub(super) steps: Vec<StepView>,
     pub(super) keeps: Vec<KeepView>,
+    /// The ways to rows by which holds of other rules keep those of this one.
+    pub(super) bound: Vec<AboveView>,
     pub(super) ways_of_keeps: Vec<WayView>,
     /// The roots that stay whatever their age.
     pub(super) newest: Vec<NewestView>,

@@ -78,6 +78,36 @@ BEGIN
     END CASE;
 END;
 
+{% if rule.bound | length > 0 -%}
+-- {{ rule.name }}_bound: the rows of a window, or without one those in work_target, that a hold of another rule keeps.
+--# create procedure {{ control }}.{{ rule.name }}_bound
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_bound(IN p_from datetime(6), IN p_to datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Adds the rows of a window, or without one those in work_target, that holds of other rules keep to work_keep. [body @body@]'
+BEGIN
+{%- for named in [true, false] %}
+    {% if named %}IF p_from IS NULL THEN{% else %}ELSE{% endif %}
+        INSERT IGNORE INTO work_keep (id)
+        SELECT t.{{ rule.key }}
+{%- if named %}
+        FROM work_target AS c
+        STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
+        WHERE (
+{%- else %}
+        FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND (
+{%- endif %}
+{%- for above in rule.bound %}
+{%- filter fit %}
+            {% if not loop.first %}OR {% endif %}{{ <w.held_beside above /> | indent(width=12) }}
+{%- endfilter %}
+{%- endfor %}
+        );
+{%- endfor %}
+    END IF;
+END;
+
+{% endif -%}
 -- {{ rule.name }}_count: how many rows a window has.
 --# create procedure {{ control }}.{{ rule.name }}_count
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)

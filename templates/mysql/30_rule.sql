@@ -199,6 +199,26 @@ BEGIN
 {%- endfor %}
 {%- endif %}
 END;
+{%- if rule.bound | length > 0 %}
+
+-- {{ rule.name }}_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
+--# create procedure {{ control }}.{{ rule.name }}_bound
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_bound()
+SQL SECURITY DEFINER
+COMMENT 'Adds the members that holds of other rules keep to work_held. [body @body@]'
+BEGIN
+    INSERT IGNORE INTO work_held (id)
+    SELECT m.id
+    FROM work_member AS m
+    STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
+    WHERE
+{%- for above in rule.bound %}
+{%- filter fit %}
+        {% if not loop.first %}OR {% endif %}{{ <w.held_beside above /> | indent(width=8) }}{% if loop.last %};{% endif %}
+{%- endfilter %}
+{%- endfor %}
+END;
+{%- endif %}
 {%- if rule.keeps | length > 0 or rule.newest | length > 0 %}
 
 -- {{ rule.name }}_against: the members that stay for a reason outside of their family.

@@ -117,7 +117,7 @@ BEGIN
 {%- endif %}
 {%- if rule.single.above %}
     -- Holds of what the rows belong to keep them, too.
-    DECLARE v_above boolean DEFAULT {{ <w.any_holds_above control rule /> }};
+    DECLARE v_above boolean DEFAULT {{ <w.any_holds_beside list={rule.single.above} /> }};
 {%- endif %}
     IF p_look = 2 THEN
 {%- filter fit %}

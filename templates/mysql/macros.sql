@@ -3,17 +3,15 @@
 (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))
 {%- endcomponent w.holds_now %}
 
-{#- Whether a rule of single rows has to look for holds of what these belong to: there are not many, if any. -#}
-{% component w.any_holds_above(control, rule) -%}
+{#- Whether a rule has to look for holds of others: there are not many, if any. -#}
+{% component w.any_holds_beside(list) -%}
 EXISTS (SELECT 1 FROM hold AS h
-        WHERE h.rule IN ({% for above in rule.single.above %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %}) AND {{ <w.holds_now /> }})
-{%- endcomponent w.any_holds_above %}
+        WHERE h.rule IN ({% for above in list %}{{ above.rule }}{% if not loop.last %}, {% endif %}{% endfor %}) AND {{ <w.holds_now /> }})
+{%- endcomponent w.any_holds_beside %}
 
-{#- The case of row t: a hold of what it belongs to keeps it. -#}
-{% component w.held_above(control, rule, pad) -%}
-{%- for above in rule.single.above %}
-{%- filter fit %}
-{{ pad }}WHEN v_above AND EXISTS (
+{#- Whether a hold of another rule keeps row t. -#}
+{% component w.held_beside(above) -%}
+EXISTS (
 {%- for way in above.ways %}
 {%- if loop.first %}
     SELECT 1 FROM {{ way.table }} AS {{ way.alias }}
@@ -21,10 +19,23 @@ EXISTS (SELECT 1 FROM hold AS h
     JOIN {{ way.table }} AS {{ way.alias }} ON {{ way.on }}
 {%- endif %}
 {%- endfor %}
+{%- if above.ways | length > 0 %}
     JOIN hold AS h ON h.rule = {{ above.rule }} AND h.`key` = {{ above.key }}
     WHERE {{ above.ways[0].on }}
+{%- else %}
+    SELECT 1 FROM hold AS h
+    WHERE h.rule = {{ above.rule }}
+      AND h.`key` = {{ above.key }}
+{%- endif %}
       AND {{ <w.holds_now /> }}
-) THEN 'HELD'
+)
+{%- endcomponent w.held_beside %}
+
+{#- The case of row t: a hold of another rule keeps it. -#}
+{% component w.held_above(control, rule, pad) -%}
+{%- for above in rule.single.above %}
+{%- filter fit %}
+{{ pad }}WHEN v_above AND {{ <w.held_beside above /> }} THEN 'HELD'
 {%- endfilter %}
 {%- endfor %}
 {%- endcomponent w.held_above %}

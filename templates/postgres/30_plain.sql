@@ -29,6 +29,42 @@ BEGIN
 END
 $windrow$;
 
+{% if rule.bound | length > 0 -%}
+-- {{ rule.name }}_bound: the keys of the rows of a window, or of the one with a key, that a hold of another rule keeps.
+--# create function {{ control }}.{{ rule.name }}_bound
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_key text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    IF p_key IS NOT NULL THEN
+        RETURN ARRAY(
+            SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
+            WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }} AND (
+{%- for above in rule.bound %}
+{%- filter fit %}
+                {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=16) }}
+{%- endfilter %}
+{%- endfor %}
+            )
+        );
+    END IF;
+    RETURN ARRAY(
+        SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND (
+{%- for above in rule.bound %}
+{%- filter fit %}
+            {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=12) }}
+{%- endfilter %}
+{%- endfor %}
+        )
+    );
+END
+$windrow$;
+
+{% endif -%}
 -- {{ rule.name }}_delete: deletes the rows of a window but for those in p_keep; or the one with a key.
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(

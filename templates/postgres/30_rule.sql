@@ -177,6 +177,24 @@ BEGIN
 END
 $windrow$;
 
+{%- if rule.bound | length > 0 %}
+
+-- {{ rule.name }}_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
+--# create function {{ control }}.{{ rule.name }}_bound
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(p_members {{ rule.id_type }}[])
+RETURNS {{ rule.id_type }}[]
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $windrow$
+    SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
+{%- for above in rule.bound %}
+{%- filter fit %}
+    {% if loop.first %}WHERE {% else %}   OR {% endif %}{{ <w.held_beside control above /> | indent(width=4) }}
+{%- endfilter %}
+{%- endfor %};
+$windrow$;
+{%- endif %}
 {%- if rule.keeps | length > 0 %}
 
 -- {{ rule.name }}_kept: the members that a row of another table keeps.

@@ -2,14 +2,12 @@
 
 {#- Whether the hold h has not passed. -#}
 {% component w.holds_now() -%}
-(h.until IS NULL OR h.until > clock_timestamp())
+coalesce(h.until > clock_timestamp(), true)
 {%- endcomponent w.holds_now %}
 
-{#- The case of row t: a hold of what it belongs to keeps it. -#}
-{% component w.held_above(control, rule, pad) -%}
-{%- for above in rule.single.above %}
-{%- filter fit %}
-{{ pad }}WHEN v_above AND EXISTS (
+{#- Whether a hold of another rule keeps row t. -#}
+{% component w.held_beside(control, above) -%}
+EXISTS (
 {%- for way in above.ways %}
 {%- if loop.first %}
     SELECT FROM {{ way.table }} AS {{ way.alias }}
@@ -17,10 +15,23 @@
     JOIN {{ way.table }} AS {{ way.alias }} ON {{ way.on }}
 {%- endif %}
 {%- endfor %}
+{%- if above.ways | length > 0 %}
     JOIN {{ control }}.hold AS h ON h.rule = {{ above.rule }} AND h.key = {{ above.key }}
     WHERE {{ above.ways[0].on }}
+{%- else %}
+    SELECT FROM {{ control }}.hold AS h
+    WHERE h.rule = {{ above.rule }}
+      AND h.key = {{ above.key }}
+{%- endif %}
       AND {{ <w.holds_now /> }}
-) THEN 'HELD'
+)
+{%- endcomponent w.held_beside %}
+
+{#- The case of row t: a hold of another rule keeps it. -#}
+{% component w.held_above(control, rule, pad) -%}
+{%- for above in rule.single.above %}
+{%- filter fit %}
+{{ pad }}WHEN v_above AND {{ <w.held_beside control above /> }} THEN 'HELD'
 {%- endfilter %}
 {%- endfor %}
 {%- endcomponent w.held_above %}

@@ -475,7 +475,7 @@ fn beside(cluster: &Cluster) -> Result<()> {
                     .map_or(true, |answer| answer["status"] == "refused"),
                 "{refused:?}"
             );
-            cluster.execute(node, "CALL W.run_scheduled()")?;
+            cluster.execute(node, "CALL W.run_scheduled(NULL)")?;
         }
         let said = cluster.text(node, last)?;
         ensure!(said.trim() == "running", "node {node}: {said}");

@@ -5,6 +5,7 @@ mod agree;
 mod airflow;
 mod archive;
 mod binlog;
+mod bound;
 mod camunda;
 mod cases;
 mod catalogs;
@@ -72,6 +73,7 @@ harness::tests! {
         airflow::tests,
         archive::tests,
         binlog::tests,
+        bound::tests,
         camunda::tests,
         cases::tests,
         catalogs::tests,

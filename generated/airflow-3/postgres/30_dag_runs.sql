@@ -90,6 +90,23 @@ BEGIN
 END
 $windrow$;
 
+-- dag_runs_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_bound(p_members integer[]) RETURNS integer[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."dag_run" AS t ON t."id" = m.id
+    WHERE EXISTS (SELECT FROM "public"."task_instance" AS b1 JOIN "public"."task_instance_history" AS b2 ON b1."dag_id" = b2."dag_id"
+        AND b1."task_id" = b2."task_id" AND b1."run_id" = b2."run_id" AND b1."map_index" = b2."map_index"
+        JOIN windrow_airflow_3.hold AS h ON h.rule = 'tries' AND h.key = b2."task_instance_id"::text WHERE t."dag_id" = b1."dag_id"
+        AND t."run_id" = b1."run_id" AND coalesce(h.until > clock_timestamp(), true))
+       OR EXISTS (SELECT FROM "public"."task_state_store" AS b1 JOIN windrow_airflow_3.hold AS h ON h.rule = 'task_state'
+           AND h.key = b1."id"::text WHERE t."id" = b1."dag_run_id" AND coalesce(h.until > clock_timestamp(), true))
+       OR EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS b1
+           JOIN "public"."partitioned_asset_key_log" AS b2 ON b1."id" = b2."asset_partition_dag_run_id"
+           JOIN windrow_airflow_3.hold AS h ON h.rule = 'partition_log' AND h.key = b2."id"::text WHERE t."id" = b1."created_dag_run_id"
+           AND coalesce(h.until > clock_timestamp(), true));
+$windrow$;
+
 -- dag_runs_members: rows of dag_run, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- the place of their dag_id in p_scopes.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(p_ids integer[], p_lock boolean, p_scopes text[], OUT o_ids integer[],
@@ -386,7 +403,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'count 117daac9b11b', 'delete 28d674e57d95', 'members f122bbd8130b', 'newest 6903407a2cc7', 'next 03a14364d367',
-    'roots 90f5867c04a0', 'scope e9439a342f24', 'undated 195f37806428', 'unlisted accf57f9e097'
+    'bound 7c6b76c7c53f', 'count 117daac9b11b', 'delete 28d674e57d95', 'members f122bbd8130b', 'newest 6903407a2cc7',
+    'next 03a14364d367', 'roots 90f5867c04a0', 'scope e9439a342f24', 'undated 195f37806428', 'unlisted accf57f9e097'
 ]);
 RESET ROLE;

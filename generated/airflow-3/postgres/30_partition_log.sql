@@ -36,8 +36,8 @@ BEGIN
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('partition_log')::integer[])) THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT FROM "public"."asset_partition_dag_run" AS a1
                 JOIN "public"."dag_run" AS a2 ON a1."created_dag_run_id" = a2."id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
-                AND h.key = a2."id"::text WHERE t."asset_partition_dag_run_id" = a1."id"
-                AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
+                AND h.key = a2."id"::text WHERE t."asset_partition_dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true))
+                THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t."created_at" IS NULL THEN 'UNDATED_MEMBER'
         END
     FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."partitioned_asset_key_log" AS t ON t."id" = k.key
@@ -62,5 +62,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 0b855b921780', 'search 336f5ad74586', 'verdict 7356ac963516']);
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 0b855b921780', 'search 336f5ad74586', 'verdict a6d907a90d3d']);
 RESET ROLE;

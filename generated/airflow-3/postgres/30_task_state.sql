@@ -42,7 +42,7 @@ BEGIN
         CASE
             WHEN k.key IN (SELECT unnest(windrow_airflow_3.held_keys('task_state')::integer[])) THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT FROM "public"."dag_run" AS a1 JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs'
-                AND h.key = a1."id"::text WHERE t."dag_run_id" = a1."id" AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
+                AND h.key = a1."id"::text WHERE t."dag_run_id" = a1."id" AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
         END
     FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_state_store" AS t ON t."id" = k.key
     WHERE (p_as_of IS NULL OR p_pass = 1 AND t."expires_at" < v_now)
@@ -63,5 +63,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete e6bcdbdf79c0', 'search 159ca1914327', 'verdict 4bb8f455a69f']);
+SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete e6bcdbdf79c0', 'search 159ca1914327', 'verdict 0a055488f388']);
 RESET ROLE;

@@ -48,7 +48,7 @@ BEGIN
             WHEN v_above AND EXISTS (SELECT FROM "public"."task_instance" AS a1 JOIN "public"."dag_run" AS a2 ON a1."dag_id" = a2."dag_id"
                 AND a1."run_id" = a2."run_id" JOIN windrow_airflow_3.hold AS h ON h.rule = 'dag_runs' AND h.key = a2."id"::text
                 WHERE t."dag_id" = a1."dag_id" AND t."task_id" = a1."task_id" AND t."run_id" = a1."run_id"
-                AND t."map_index" = a1."map_index" AND (h.until IS NULL OR h.until > clock_timestamp())) THEN 'HELD'
+                AND t."map_index" = a1."map_index" AND coalesce(h.until > clock_timestamp(), true)) THEN 'HELD'
         END
     FROM unnest(p_keys) WITH ORDINALITY AS k(key, position) JOIN "public"."task_instance_history" AS t ON t."task_instance_id" = k.key
     WHERE EXISTS (SELECT FROM "public"."task_instance_history" AS n WHERE n."dag_id" = t."dag_id" AND n."task_id" = t."task_id"
@@ -102,6 +102,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
     'count 5e96af7a2696', 'delete ffb94d78f6bc', 'search 18ad9b5aa571', 'unranked 80f6882aa2d4',
-    'verdict e9e968b36d63'
+    'verdict 1858926ca326'
 ]);
 RESET ROLE;

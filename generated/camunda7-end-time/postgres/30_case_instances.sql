@@ -51,6 +51,15 @@ BEGIN
 END
 $windrow$;
 
+-- case_instances_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_bound(p_members text[]) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_caseinst" AS t ON t."id_" = m.id
+    WHERE EXISTS (SELECT FROM "public"."act_hi_decinst" AS b1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'decisions'
+        AND h.key = b1."id_"::text WHERE t."id_" = b1."case_inst_id_" AND coalesce(h.until > clock_timestamp(), true));
+$windrow$;
+
 -- case_instances_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -327,7 +336,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'count ff8db80d0ec9', 'delete d5d10aa1c743', 'kept a4e2d76d1d9b', 'members 8d2295baf6e2', 'next ff5fd9f6e213',
-    'scope ffdaeca5d699', 'undated b0dcad4768be', 'unlisted f27a5dff6a3b'
+    'bound 886cb3997dc4', 'count ff8db80d0ec9', 'delete d5d10aa1c743', 'kept a4e2d76d1d9b', 'members 8d2295baf6e2',
+    'next ff5fd9f6e213', 'scope ffdaeca5d699', 'undated b0dcad4768be', 'unlisted f27a5dff6a3b'
 ]);
 RESET ROLE;

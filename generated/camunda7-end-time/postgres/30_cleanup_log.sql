@@ -33,6 +33,21 @@ BEGIN
 END
 $windrow$;
 
+-- cleanup_log_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_bound(p_members text[]) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_job_log" AS t ON t."id_" = m.id
+    WHERE EXISTS (SELECT FROM "public"."act_hi_procinst" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'process_instances'
+        AND h.key = a1."id_"::text WHERE t."process_instance_id_" = a1."id_" AND coalesce(h.until > clock_timestamp(), true))
+       OR EXISTS (SELECT FROM "public"."act_hi_batch" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'batches'
+           AND h.key = a1."id_"::text WHERE t."job_def_id_" = a1."seed_job_def_id_" AND coalesce(h.until > clock_timestamp(), true))
+       OR EXISTS (SELECT FROM "public"."act_hi_batch" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'batches'
+           AND h.key = a1."id_"::text WHERE t."job_def_id_" = a1."monitor_job_def_id_" AND coalesce(h.until > clock_timestamp(), true))
+       OR EXISTS (SELECT FROM "public"."act_hi_batch" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'batches'
+           AND h.key = a1."id_"::text WHERE t."job_def_id_" = a1."batch_job_def_id_" AND coalesce(h.until > clock_timestamp(), true));
+$windrow$;
+
 -- cleanup_log_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -86,8 +101,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_count(p_members
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
     RETURN ARRAY[
-        (SELECT count(*) FROM (SELECT DISTINCT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
-            JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (p_members)) AS t),
+        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
+            WHERE p."id_" = ANY (p_members)),
         (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members))
     ];
 END
@@ -126,7 +141,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'count 1311e020a60f', 'delete e3a70b6d8ec0', 'kept 5ac28be42319', 'members 4037a95ff6a7', 'next 2fbce032b0a5',
-    'scope 077f1e6c1742', 'undated b6200b2ca70d'
+    'bound b88750563f89', 'count 583c24bde9da', 'delete e3a70b6d8ec0', 'kept 5ac28be42319', 'members 4037a95ff6a7',
+    'next 2fbce032b0a5', 'scope 077f1e6c1742', 'undated b6200b2ca70d'
 ]);
 RESET ROLE;

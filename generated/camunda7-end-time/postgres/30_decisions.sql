@@ -53,6 +53,17 @@ BEGIN
 END
 $windrow$;
 
+-- decisions_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_bound(p_members text[]) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_decinst" AS t ON t."id_" = m.id
+    WHERE EXISTS (SELECT FROM "public"."act_hi_procinst" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'process_instances'
+        AND h.key = a1."id_"::text WHERE t."proc_inst_id_" = a1."id_" AND coalesce(h.until > clock_timestamp(), true))
+       OR EXISTS (SELECT FROM "public"."act_hi_caseinst" AS a1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'case_instances'
+           AND h.key = a1."id_"::text WHERE t."case_inst_id_" = a1."id_" AND coalesce(h.until > clock_timestamp(), true));
+$windrow$;
+
 -- decisions_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -220,7 +231,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'count af90aa5e0833', 'delete 3481b935c60b', 'kept 3aa26193db24', 'members fe55272724a4', 'next 8c63199cb9d6',
-    'scope a40a725f5e5b', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9'
+    'bound a53d43a70e62', 'count af90aa5e0833', 'delete 3481b935c60b', 'kept 3aa26193db24', 'members fe55272724a4',
+    'next 8c63199cb9d6', 'scope a40a725f5e5b', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9'
 ]);
 RESET ROLE;

@@ -51,6 +51,17 @@ BEGIN
 END
 $windrow$;
 
+-- process_instances_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
+CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_bound(p_members text[]) RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off AS $windrow$
+    SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN "public"."act_hi_procinst" AS t ON t."id_" = m.id
+    WHERE EXISTS (SELECT FROM "public"."act_hi_decinst" AS b1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'decisions'
+        AND h.key = b1."id_"::text WHERE t."id_" = b1."proc_inst_id_" AND coalesce(h.until > clock_timestamp(), true))
+       OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS b1 JOIN windrow_camunda7_end_time.hold AS h ON h.rule = 'cleanup_log'
+           AND h.key = b1."id_"::text WHERE t."id_" = b1."process_instance_id_" AND coalesce(h.until > clock_timestamp(), true));
+$windrow$;
+
 -- process_instances_kept: the members that a row of another table keeps.
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -434,7 +445,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'count 7d8168e6f8ce', 'delete 21ae6bf3d819', 'kept a90ec888dc9e', 'members c19ad1ee7c5b', 'next 066218f052fd',
-    'scope 710f0ebdad9f', 'undated cfb26d5c7558', 'unlisted f41280d12f00'
+    'bound 931863e8fb68', 'count 7d8168e6f8ce', 'delete 21ae6bf3d819', 'kept a90ec888dc9e', 'members c19ad1ee7c5b',
+    'next 066218f052fd', 'scope 710f0ebdad9f', 'undated cfb26d5c7558', 'unlisted f41280d12f00'
 ]);
 RESET ROLE;

@@ -334,6 +334,7 @@ COMMENT 'Expands work_root to the families and decides which may go: every membe
     unheld, kept by nothing. p_lock: FOR UPDATE SKIP LOCKED on every member first. p_purge: the retention does not
     matter. What is left in work_member may go; work_skip has the roots that stay.'
 BEGIN
+    DECLARE v_bound boolean;
     DECLARE v_closed  boolean;
     DECLARE v_linked  boolean;
     DECLARE v_nested  boolean;
@@ -426,7 +427,11 @@ BEGIN
     FROM hold AS h
     WHERE h.rule = p_rule
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
-    IF ROW_COUNT() > 0 THEN
+    CALL bound_by(p_rule, v_bound);
+    IF v_bound THEN
+        CALL perform(p_rule, 'bound', '');
+    END IF;
+    IF EXISTS (SELECT 1 FROM work_held) THEN
         SELECT v_doubts + COUNT(*) INTO v_doubts
         FROM work_held AS h
         STRAIGHT_JOIN work_seen AS w ON w.id = h.id;

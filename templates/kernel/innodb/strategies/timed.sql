@@ -239,6 +239,19 @@ BEGIN
       AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
 END;
 
+-- timed_beside: what holds of other rules keep.
+--# create procedure timed_beside
+CREATE PROCEDURE timed_beside(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Adds what holds of other rules keep to work_keep: of a window (@windrow_from, @windrow_to), or of work_target.'
+BEGIN
+    DECLARE v_bound boolean;
+    CALL bound_by(p_rule, v_bound);
+    IF v_bound THEN
+        CALL perform(p_rule, 'bound', '@windrow_from, @windrow_to');
+    END IF;
+END;
+
 -- timed_blame: what speaks against the families of work_root. Called by keep and judge.
 --# create procedure timed_blame
 CREATE PROCEDURE timed_blame()
@@ -331,6 +344,7 @@ BEGIN
     SET @windrow_from = p_from, @windrow_to = p_to, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
     IF p_plain THEN
         CALL timed_held(p_rule);
+        CALL timed_beside(p_rule);
         INSERT INTO work_target (id)
         SELECT k.id FROM work_keep AS k;
         IF ROW_COUNT() > 0 THEN
@@ -1015,6 +1029,8 @@ BEGIN
         SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', NULL) INTO o_reason FROM work_row AS w;
         IF o_reason IS NULL AND v_plain THEN
             CALL timed_held(p_rule);
+            SET @windrow_from = NULL, @windrow_to = NULL;
+            CALL timed_beside(p_rule);
             SELECT IF(COUNT(k.id) > 0, 'HELD', NULL)
             INTO o_reason
             FROM work_row AS w

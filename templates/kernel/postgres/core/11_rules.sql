@@ -230,6 +230,7 @@ AS $windrow$
         WHEN 'scope' THEN 'Cutoffs by scope, counted from p_as_of. p_retention overrides policies, never under the minimum.'
         WHEN 'roots' THEN 'The roots that are over, or the root of their family. Statements take its text in.'
         WHEN 'next' THEN 'The next p_limit roots after the cursor. Reads only; judge() decides.'
+        WHEN 'bound' THEN 'What of the given members, of a window, or of a key, a hold of another rule keeps. Reads only.'
         WHEN 'kept' THEN 'Which of the given members a row of another table keeps, so that their families stay. Reads only.'
         WHEN 'met' THEN 'Which other members share a row with the given ones that goes with all of its parents. Reads only.'
         WHEN 'members' THEN 'The rows of some ids, and their links; p_lock: those that FOR UPDATE SKIP LOCKED gets.'

@@ -135,6 +135,23 @@ $windrow$;
 COMMENT ON FUNCTION any_holds(text[]) IS
     'Whether there is a hold that has not passed of one of these rules. There are not many, if any.';
 
+-- bound_by: whether there is a hold of a rule whose rows belong to those of another, or lead to them.
+--# create function bound_by
+CREATE OR REPLACE FUNCTION bound_by(p_rule text)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN any_holds(VARIADIC ARRAY(
+        SELECT b.name FROM rule AS r CROSS JOIN jsonb_array_elements_text(r.document -> 'bound') AS b(name) WHERE r.rule = p_rule
+    ));
+END
+$windrow$;
+--# comment on function bound_by
+COMMENT ON FUNCTION bound_by(text) IS
+    'Whether a hold of another rule may keep rows of p_rule.';
+
 -- in_zone: what turns an instant into the clock of the application, where the time of a rule has no zone.
 --# create function in_zone
 CREATE OR REPLACE FUNCTION in_zone(p_rule text)

@@ -58,6 +58,7 @@ DECLARE
     v_there  p_roots%TYPE;
     v_locked p_roots%TYPE := v_none;  -- rows that another session holds
     v_held   p_roots%TYPE;
+    v_bound  p_roots%TYPE;  -- rows that holds of other rules keep
     v_kept   p_roots%TYPE := v_none;  -- rows that a row of another table keeps
     v_newest p_roots%TYPE := v_none;  -- roots that are among the newest of their group
     v_doubt  p_roots%TYPE;  -- rows that something may speak against
@@ -190,6 +191,10 @@ BEGIN
         WHERE h.rule = p_rule
           AND (h.until IS NULL OR h.until > clock_timestamp())
     );
+    IF bound_by(p_rule) THEN
+        EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'bound')) INTO v_bound USING v_id;
+        v_held := v_held || v_bound;
+    END IF;
     v_doubt := v_doubt || v_locked || ARRAY(
         SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
     );

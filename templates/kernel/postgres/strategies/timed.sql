@@ -21,7 +21,7 @@ DECLARE
 BEGIN
     PERFORM begin_batch('holds and new removal times');
     IF is_plain(p_rule) THEN
-        v_held := held_keys(p_rule);
+        v_held := keys_that_stay(p_rule, p_from, p_to, NULL);
         o_skip_keys := '{}';
         IF v_held <> '{}' THEN
             EXECUTE format(

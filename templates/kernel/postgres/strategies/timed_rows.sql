@@ -175,6 +175,26 @@ $windrow$;
 COMMENT ON FUNCTION next_timed(text, text, text, text, bigint) IS
     'The next p_limit roots with a time before p_cutoff, from p_time and p_key on, and the last one''s time. Reads only.';
 
+-- keys_that_stay: the keys of what holds keep of a plain rule: its own, and in a window, or of the row with a key, those of others.
+--# create function keys_that_stay
+CREATE OR REPLACE FUNCTION keys_that_stay(p_rule text, p_from text, p_to text, p_key text)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_bound text[];
+BEGIN
+    IF bound_by(p_rule) THEN
+        EXECUTE format('SELECT %s(%L, %L, %L)', routine_of(p_rule, 'bound'), p_from, p_to, p_key) INTO v_bound;
+    END IF;
+    RETURN held_keys(p_rule) || v_bound;
+END
+$windrow$;
+--# comment on function keys_that_stay
+COMMENT ON FUNCTION keys_that_stay(text, text, text, text) IS
+    'The keys of the rows of p_rule, which has one table, that holds keep: of other rules those in a window, or with a key.';
+
 -- rows_of: the call that lists rows of a plain rule, with their keys (o_key) and times (o_time): those of a window, or the one
 -- with a key. is_held: whether a hold keeps it.
 --# create function rows_of
@@ -186,7 +206,7 @@ AS $windrow$
 BEGIN
     RETURN format(
         '(SELECT r.o_key, r.o_time, r.o_key IN (SELECT unnest(%L::%s[])) AS is_held FROM %s AS r WHERE %s)',
-        held_keys(p_rule), key_type_of(p_rule), rows_timed(p_rule),
+        keys_that_stay(p_rule, p_from, p_to, p_key), key_type_of(p_rule), rows_timed(p_rule),
         coalesce('r.o_key = ' || quote_literal(p_key), format('r.o_time >= %L AND r.o_time < %L', p_from, p_to))
     );
 END

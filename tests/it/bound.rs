@@ -1,0 +1,200 @@
+//! Rules that reach the same rows: what a hold of one of them keeps, none of the others takes.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    each_server: [
+        what_a_hold_of_one_rule_keeps_no_other_takes,
+    ],
+}
+
+/// Below a job its steps, and below these rows that other rules take sooner, by themselves or with what is theirs.
+const SPEC: &str = r#"
+name = "bound"
+
+[tables]
+job    = { key = "id bigint" }
+step   = { key = "id varchar", parents = ["job_id -> job.id"] }
+entry  = { key = "id varchar", parents = ["step_id -> step.id"] }
+token  = { key = "id bigint", parents = ["step_id -> step.id"] }
+note   = { key = "a varchar, b integer", parents = ["step_id -> step.id"] }
+task   = { key = "id bigint", parents = ["step_id -> step.id"] }
+event  = { key = "id bigint", parents = ["task_id -> task.id"] }
+
+[rules.jobs]
+strategy   = "end-time"
+root       = "job"
+final      = { state = 1 }
+end_time   = "at"
+retention  = { default = "30d" }
+
+[rules.others]
+strategy   = "end-time"
+root       = "job"
+final      = { state = 2 }
+end_time   = "at"
+retention  = { default = "30d" }
+
+[rules.entries]
+strategy   = "age"
+root       = "entry"
+time       = "at"
+retention  = { default = "30d" }
+
+[rules.tokens]
+strategy   = "expiry"
+root       = "token"
+time       = "at"
+
+[rules.notes]
+strategy   = "expiry"
+root       = "note"
+time       = "at"
+
+[rules.tasks]
+strategy   = "end-time"
+root       = "task"
+final      = { state = 1 }
+end_time   = "at"
+retention  = { default = "30d" }
+
+[rules.events]
+strategy   = "expiry"
+root       = "event"
+time       = "at"
+"#;
+
+/// Children first.
+const TABLES: [&str; 7] = ["event", "task", "note", "token", "entry", "step", "job"];
+
+fn database(dialect: Dialect) -> Installation {
+    let (time, text) = match dialect {
+        Dialect::Postgres => ("timestamp", ""),
+        Dialect::Mysql => (
+            "datetime(6)",
+            " CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci",
+        ),
+        Dialect::Mariadb => (
+            "datetime(6)",
+            " CHARACTER SET latin1 COLLATE latin1_swedish_ci",
+        ),
+    };
+    let schema = format!(
+        "CREATE TABLE job (id bigint PRIMARY KEY, state integer NOT NULL, at {time} NOT NULL);
+         CREATE TABLE step (id varchar(20){text} PRIMARY KEY, job_id bigint);
+         CREATE TABLE entry (id varchar(20){text} PRIMARY KEY, step_id varchar(20){text}, at {time} NOT NULL);
+         CREATE TABLE token (id bigint PRIMARY KEY, step_id varchar(20){text}, at {time} NOT NULL);
+         CREATE TABLE note (a varchar(20){text}, b integer, step_id varchar(20){text}, at {time} NOT NULL, PRIMARY KEY (a, b));
+         CREATE TABLE task (id bigint PRIMARY KEY, step_id varchar(20){text}, state integer NOT NULL, at {time} NOT NULL);
+         CREATE TABLE event (id bigint PRIMARY KEY, task_id bigint, at {time} NOT NULL);"
+    );
+    Installation::of(dialect, &schema, &graph_of(SPEC))
+}
+
+/// Two families that are alike.
+fn load(database: &mut Installation, state: i64) {
+    let mut sql: String = TABLES
+        .iter()
+        .map(|table| format!("DELETE FROM {table}; "))
+        .collect();
+    for id in [1, 2] {
+        sql += &format!(
+            "INSERT INTO job (id, state, at) VALUES ({id}, {state}, '2020-01-01');
+             INSERT INTO step (id, job_id) VALUES ('Step {id}', {id});
+             INSERT INTO entry (id, step_id, at) VALUES ('Entry {id}', 'Step {id}', '2020-01-01');
+             INSERT INTO token (id, step_id, at) VALUES ({id}, 'Step {id}', '2020-01-01');
+             INSERT INTO note (a, b, step_id, at) VALUES ('Note', {id}, 'Step {id}', '2020-01-01');
+             INSERT INTO task (id, step_id, state, at) VALUES ({id}, 'Step {id}', 1, '2020-01-01');
+             INSERT INTO event (id, task_id, at) VALUES ({id}, {id}, '2020-01-01');\n"
+        );
+    }
+    database.execute(&sql);
+}
+
+/// The tables that still have two rows, one, or none.
+fn left(database: &mut Installation) -> Vec<i64> {
+    TABLES
+        .map(|table| database.number(&format!("SELECT count(*) FROM {table}")))
+        .into()
+}
+
+/// What stays of the held family: the row itself, what it belongs to, and what goes with it.
+fn stays(rule: &str) -> Vec<i64> {
+    let kept: &[&str] = match rule {
+        "jobs" | "others" => &TABLES,
+        "entries" => &["job", "step", "entry"],
+        "tokens" => &["job", "step", "token"],
+        "notes" => &["job", "step", "note"],
+        "tasks" => &["job", "step", "task", "event"],
+        _ => &["job", "step", "task", "event"],
+    };
+    TABLES
+        .iter()
+        .map(|table| i64::from(kept.contains(table)))
+        .collect()
+}
+
+fn what_a_hold_of_one_rule_keeps_no_other_takes(dialect: Dialect) {
+    let mut database = database(dialect);
+    database.execute("DELETE FROM W.hold");
+    database.arm();
+    let keys = [
+        ("jobs", json!(1)),
+        ("others", json!(1)),
+        ("entries", json!("Entry 1")),
+        ("tokens", json!(1)),
+        ("notes", json!(["Note", 1])),
+        ("tasks", json!(1)),
+        ("events", json!(1)),
+    ];
+    for (rule, key) in &keys {
+        for state in [1, 2] {
+            load(&mut database, state);
+            let hold = json!({"rule": rule, "key": key, "reason": "audit"});
+            database.set_hold(hold).expect("a hold");
+            // Whoever names a family that has it is refused, too.
+            for (other, named) in &keys {
+                let takes = match *other {
+                    "jobs" => state == 1,
+                    "others" => state == 2,
+                    _ => {
+                        other == rule
+                            || matches!(
+                                (*other, *rule),
+                                (_, "jobs" | "others") | ("tasks", "events") | ("events", "tasks")
+                            )
+                    }
+                };
+                if takes {
+                    let purge =
+                        database.purge(json!({"rule": other, "key": [named], "dry_run": true}));
+                    let purge = purge.expect("a purge");
+                    let why: Vec<&Value> =
+                        purge["refused"].as_object().expect("it").values().collect();
+                    assert_eq!(why, [&json!("HELD")], "{rule} {state}, {other}: {purge}");
+                }
+            }
+            let preview = database.preview(json!({})).expect("a preview");
+            let dry = database.run(json!({"dry_run": true})).expect("a dry run");
+            for at in 0..keys.len() {
+                for figure in ["families", "skipped"] {
+                    assert_eq!(
+                        preview["rules"][at][figure], dry["rules"][at][figure],
+                        "{rule} {state}: {preview} {dry}"
+                    );
+                }
+            }
+            database.run(json!({})).expect("a run");
+            assert_eq!(left(&mut database), stays(rule), "{rule} {state}");
+            let release = json!({"rule": rule, "key": key});
+            database.call("release_hold", release).expect("a release");
+            database.run(json!({})).expect("a run");
+            assert_eq!(left(&mut database), [0; 7], "{rule} {state}");
+        }
+    }
+}

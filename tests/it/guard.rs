@@ -29,6 +29,7 @@ tests! {
         a_paused_rule_is_passed_over,
         runs_that_find_nothing_back_off_and_failed_ones_suspend,
         a_restored_copy_waits_until_somebody_arms_it,
+        each_thing_that_a_server_shows_of_itself_is_compared,
         a_foreign_key_that_nobody_told_of_stops_runs,
     ],
     mysql_and_mariadb: [
@@ -667,6 +668,60 @@ fn a_restored_copy_waits_until_somebody_arms_it(dialect: Dialect) {
     // Where it comes from, nothing has changed.
     assert_eq!(left(&mut installation, "jobs"), 4);
     assert_eq!(scheduled(&mut installation)["status"], "done");
+}
+
+/// What `SECURITY.md` names for each server: where one of these is another, it is another server.
+fn each_thing_that_a_server_shows_of_itself_is_compared(dialect: Dialect) {
+    let mut installation = installed(dialect);
+    let control = format!("'{}'", installation.control);
+    let shown = match dialect {
+        Dialect::Postgres => vec![
+            "(SELECT system_identifier::text FROM pg_control_system())",
+            "current_setting('port')",
+            "current_database()",
+            "current_setting('listen_addresses')",
+            "current_setting('data_directory')",
+        ],
+        Dialect::Mysql => vec![
+            "@@server_uuid",
+            "@@hostname",
+            "@@port",
+            "@@datadir",
+            "@@bind_address",
+            &control,
+        ],
+        Dialect::Mariadb => vec![
+            "@@hostname",
+            "@@port",
+            "@@datadir",
+            "@@bind_address",
+            "@@server_id",
+            &control,
+        ],
+    };
+    let armed = "SELECT server_identity FROM W.control";
+    let identity = installation.texts(armed).remove(0);
+    let mut arm_as = |installation: &mut Installation, identity: &str| {
+        let identity = identity.replace('\'', "''");
+        installation.execute(&format!(
+            "UPDATE W.control SET server_identity = '{identity}'"
+        ));
+        installation.run(json!({}))
+    };
+    for part in shown {
+        let value = installation
+            .texts(&format!("SELECT CONCAT({part}, '')"))
+            .remove(0);
+        let other = identity.replace(&value, "another");
+        assert_ne!(other, identity, "{part}: {identity}");
+        let error = arm_as(&mut installation, &other).expect_err(part);
+        assert_eq!(
+            failure::sqlstate(&error),
+            Some("55000"),
+            "{part}: {error:#}"
+        );
+    }
+    arm_as(&mut installation, &identity).expect("a run");
 }
 
 /// A standby shares the identifier of its primary, for good: the timeline tells them apart, from the promotion on.

@@ -6,7 +6,10 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of {{ rule.table_name }}. [body @body@]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type {% if rule.id_type %}(id {{ rule.id_type }} NOT NULL) {% endif %}ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %},
+        id {{ rule.id_type }} NOT NULL{% endif %}
+    ) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id, i.{{ rule.key }} AS root_id, {% if rule.per %}i.{{ rule.per }}{% else %}CAST(NULL AS signed){% endif %} AS scope FROM {{ rule.table }} AS i LIMIT 0;
 END;
 {%- if rule.between %}

@@ -8,9 +8,10 @@ SQL SECURITY DEFINER
 COMMENT 'Makes work_type: key and {{ stamp.end_time_name }} of {{ stamp.table_name }}, whose types other work tables take. [body @body@]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_type;
-    CREATE TEMPORARY TABLE {{ control }}.work_type{% if stamp.id_type %} (
-        id {{ stamp.id_type }} NOT NULL
-    ){% endif %} ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE {{ control }}.work_type (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if stamp.id_type %},
+        id {{ stamp.id_type }} NOT NULL{% endif %}
+    ) ENGINE = InnoDB AS
     SELECT r.{{ stamp.key }} AS id, r.{{ stamp.end_time }} AS due FROM {{ stamp.table }} AS r LIMIT 0;
 END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_todo

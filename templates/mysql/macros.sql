@@ -618,7 +618,8 @@ BEGIN
     SET v_readable = {{ rule.held.readable }};
 {%- endif %}
     DROP TEMPORARY TABLE IF EXISTS work_hold;
-    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT {{ rule.held.read }} FROM {{ rule.table }} AS i LIMIT 0;
+    CREATE TEMPORARY TABLE work_hold (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
+    SELECT {{ rule.held.read }} FROM {{ rule.table }} AS i LIMIT 0;
     WHILE v_readable AND v_way <= {{ rule.held.last_way }} DO
         BEGIN
             -- The column cannot hold this spelling.

@@ -19,6 +19,7 @@ tests! {
         what_is_rolled_back_is_not_in_the_binary_log,
         a_replica_without_transactions_keeps_what_a_dry_run_takes_back,
         a_log_of_statements_is_refused,
+        a_server_that_wants_a_primary_key_of_every_table_is_served,
     ],
 }
 
@@ -434,4 +435,28 @@ fn a_log_of_statements_is_refused(flavour: Flavour) {
         }
     });
     check(&log, &installation, true);
+}
+
+/// Of temporary tables, too: rules of all kinds, their archives and stamps.
+fn a_server_that_wants_a_primary_key_of_every_table_is_served(flavour: Flavour) {
+    let wants = match flavour {
+        Flavour::Mysql => "sql_require_primary_key",
+        Flavour::Mariadb => "innodb_force_primary_key",
+    };
+    let server = Mysql::start(&Settings {
+        extra: vec![(wants.to_owned(), "ON".to_owned())],
+        ..Settings::new(flavour)
+    })
+    .expect("a server");
+    for unit in ["family", "window"] {
+        let mut installation = prepared(&server, unit);
+        dry_runs(&mut installation);
+        let answer = installation.run(json!({})).expect("a run");
+        assert_eq!(told(&answer, "families"), [6, 7, 7], "{answer}");
+        let run = installation.number("SELECT MAX(windrow_run_id) FROM W.archive_job");
+        let answer = installation.call("archive_restore", json!({"run": run}));
+        assert_eq!(answer.expect("rows")["tables"]["job"], 6);
+        let verify = installation.call("verify", json!({})).expect("a report");
+        assert!(verify["checks"].is_array(), "{verify}");
+    }
 }

@@ -701,7 +701,7 @@ fn each_thing_that_a_server_shows_of_itself_is_compared(dialect: Dialect) {
     };
     let armed = "SELECT server_identity FROM W.control";
     let identity = installation.texts(armed).remove(0);
-    let mut arm_as = |installation: &mut Installation, identity: &str| {
+    let arm_as = |installation: &mut Installation, identity: &str| {
         let identity = identity.replace('\'', "''");
         installation.execute(&format!(
             "UPDATE W.control SET server_identity = '{identity}'"

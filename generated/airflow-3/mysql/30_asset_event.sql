@@ -10,17 +10,19 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body a4aa10950d20]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body 97df770af888]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        id int NOT NULL
+    ) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`asset_event` AS i LIMIT 0;
 END$$
 
 -- asset_event_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body 0a3866461c15]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 0a3866461c15]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -44,9 +46,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body d75bd0e47841]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d75bd0e47841]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
@@ -87,7 +87,7 @@ END$$
 -- asset_event_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_count(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 5cdfa701199c]'
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 5cdfa701199c]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     SET o_rows = '[';
@@ -100,8 +100,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    asset_alias_asset_event, asset_event. [body e2b522dcd21c]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: asset_alias_asset_event, asset_event. [body e2b522dcd21c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -158,14 +157,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_row$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body 9d830f2e2c2d]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 088b793a7e2f]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
     DROP TEMPORARY TABLE IF EXISTS work_hold;
-    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`id` AS k1 FROM `airflow`.`asset_event` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE work_hold (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
+    SELECT i.`id` AS k1 FROM `airflow`.`asset_event` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.

@@ -10,9 +10,12 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body 0d129c73080e]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body 2eb0574ab815]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (id int NOT NULL) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        id int NOT NULL
+    ) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
 END$$
 
@@ -33,8 +36,7 @@ END$$
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body 90f28128820a]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 90f28128820a]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -139,9 +141,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body d93577978ecc]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d93577978ecc]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -195,8 +195,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean,
     IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays
-    is locked. [body 44ccd6ba2c7b]'
+COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body 44ccd6ba2c7b]'
 BEGIN
     -- While the newest are locked, nobody can delete them and leave the group without.
     IF p_newest AND p_lock THEN
@@ -345,7 +344,7 @@ END$$
 -- dag_runs_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_count(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 74e114f51bb9]'
+COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 74e114f51bb9]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_asset_partition_dag_run;
@@ -401,10 +400,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail,
-    rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom,
-    task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -733,14 +729,14 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_row$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body bf54d8dfe5b4]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body d13f0c3299e0]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
     SET v_readable = (p_key) REGEXP '^ *[+-]?[0-9]{1,40} *\\z';
     DROP TEMPORARY TABLE IF EXISTS work_hold;
-    CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT i.`id` AS k1 FROM `airflow`.`dag_run` AS i LIMIT 0;
+    CREATE TEMPORARY TABLE work_hold (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
+    SELECT i.`id` AS k1 FROM `airflow`.`dag_run` AS i LIMIT 0;
     WHILE v_readable AND v_way <= 0 DO
         BEGIN
             -- The column cannot hold this spelling.

@@ -11,10 +11,12 @@ USE windrow_camunda7;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_type$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_stamp_type() SQL SECURITY DEFINER
-COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_PROCINST, whose types other work tables take. [body 33dd41dbe5a3]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_PROCINST, whose types other work tables take. [body 641b1794d968]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE windrow_camunda7.work_type (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
+    ) ENGINE = InnoDB AS
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_PROCINST` AS r LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_stamp_todo$$
@@ -377,10 +379,12 @@ END$$
 
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_type$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batches_stamp_type() SQL SECURITY DEFINER
-COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_BATCH, whose types other work tables take. [body d805160bb8b9]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_BATCH, whose types other work tables take. [body 4360f6fe2583]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE windrow_camunda7.work_type (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
+    ) ENGINE = InnoDB AS
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_BATCH` AS r LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batches_stamp_todo$$
@@ -502,10 +506,12 @@ END$$
 
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_type$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_decisions_stamp_type() SQL SECURITY DEFINER
-COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_DECINST, whose types other work tables take. [body 9a0731622a2d]'
+COMMENT 'Makes work_type: key and REMOVAL_TIME_ of ACT_HI_DECINST, whose types other work tables take. [body d53a99060b42]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS windrow_camunda7.work_type;
-    CREATE TEMPORARY TABLE windrow_camunda7.work_type ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE windrow_camunda7.work_type (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
+    ) ENGINE = InnoDB AS
     SELECT r.`ID_` AS id, r.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_DECINST` AS r LIMIT 0;
 END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_decisions_stamp_todo$$

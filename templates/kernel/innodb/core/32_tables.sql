@@ -224,7 +224,8 @@ BEGIN
     END IF;
     IF @windrow_way THEN
         DROP TEMPORARY TABLE IF EXISTS work_hold;
-        CALL run_text(CONCAT('CREATE TEMPORARY TABLE work_hold ENGINE = InnoDB AS SELECT ', v_columns, ' FROM ', v_table, ' AS i LIMIT 0'));
+        CALL run_text(CONCAT('CREATE TEMPORARY TABLE work_hold (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ',
+            'ENGINE = InnoDB AS SELECT ', v_columns, ' FROM ', v_table, ' AS i LIMIT 0'));
         SET @windrow_way = 0;
         WHILE @windrow_way <= v_last DO
             BEGIN

@@ -55,6 +55,7 @@ BEGIN
     CALL count_orphans();
     DROP TEMPORARY TABLE IF EXISTS work_check;
     CREATE TEMPORARY TABLE work_check (
+        pk         bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         position   int NOT NULL,
         check_name varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         object     varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,

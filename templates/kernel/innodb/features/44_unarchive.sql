@@ -528,7 +528,8 @@ BEGIN
     WHILE v_more > 0 DO
         DROP TEMPORARY TABLE IF EXISTS work_found;
         CALL archive_do(CONCAT(
-            'CREATE TEMPORARY TABLE work_found (KEY (k1)) ENGINE = InnoDB SELECT DISTINCT p.', v_key, ' AS k1 FROM work_next AS n ',
+            'CREATE TEMPORARY TABLE work_found (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY (k1)) ENGINE = InnoDB ',
+            'SELECT DISTINCT p.', v_key, ' AS k1 FROM work_next AS n ',
             'STRAIGHT_JOIN ', v_root, ' AS p ON p.windrow_run_id = ', p_run, ' AND p.windrow_row_id = n.row_id'
         ), v_rows);
         DELETE FROM work_next WHERE row_id IS NOT NULL;
@@ -538,7 +539,8 @@ BEGIN
             SELECT k.quoted INTO v_quoted FROM known_archive AS k WHERE k.name = JSON_UNQUOTE(JSON_EXTRACT(v_link, '$.table'));
             DROP TEMPORARY TABLE IF EXISTS work_below;
             CALL archive_do(CONCAT(
-                'CREATE TEMPORARY TABLE work_below (KEY (k1)) ENGINE = InnoDB SELECT DISTINCT l.`',
+                'CREATE TEMPORARY TABLE work_below (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY (k1)) ENGINE = InnoDB ',
+                'SELECT DISTINCT l.`',
                 REPLACE(JSON_UNQUOTE(JSON_EXTRACT(v_link, '$.child')), '`', '``'), '` AS k1 FROM ', v_quoted,
                 ' AS l STRAIGHT_JOIN work_found AS k ON k.k1 = l.`',
                 REPLACE(JSON_UNQUOTE(JSON_EXTRACT(v_link, '$.parent')), '`', '``'), '` WHERE l.windrow_run_id = ', p_run
@@ -655,7 +657,8 @@ BEGIN
     JOIN JSON_TABLE(p_edge, '$.named[*]' COLUMNS (place FOR ORDINALITY, name varchar(64) PATH '$')) AS n ON n.place = c.place;
     DROP TEMPORARY TABLE IF EXISTS work_found;
     CALL archive_do(CONCAT(
-        'CREATE TEMPORARY TABLE work_found (KEY (', v_keys, ')) ENGINE = InnoDB SELECT DISTINCT ', v_named, ' FROM work_back AS w ',
+        'CREATE TEMPORARY TABLE work_found (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, KEY (', v_keys, ')) ENGINE = InnoDB ',
+        'SELECT DISTINCT ', v_named, ' FROM work_back AS w ',
         'STRAIGHT_JOIN ', v_quoted, ' AS p ON p.windrow_run_id = ', p_run, ' AND p.windrow_row_id = w.row_id WHERE w.place = ', v_place
     ), v_rows);
     CALL archive_do(CONCAT(

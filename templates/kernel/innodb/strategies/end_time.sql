@@ -46,6 +46,7 @@ BEGIN
     ) ENGINE = InnoDB AS
     SELECT u.run_id FROM unfinished AS u WHERE u.rule = p_rule;
     CREATE TEMPORARY TABLE work_torn (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         run_id bigint NOT NULL DEFAULT 0,
         KEY (upper_id),
         KEY (lower_id)
@@ -83,6 +84,7 @@ BEGIN
     IF v_scoped THEN
         -- The scopes whose files are not recorded.
         CREATE TEMPORARY TABLE work_silent (
+            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
             KEY (scope)
         ) ENGINE = InnoDB AS
         SELECT k.scope FROM work_type AS k LIMIT 0;
@@ -151,6 +153,7 @@ BEGIN
     -- The links found at each depth, seen from their upper end or, upwards, from their lower end. shares: no link, both ends
     -- share a row.
     CREATE TEMPORARY TABLE work_link (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         depth integer NOT NULL DEFAULT 0,
         upwards boolean NOT NULL DEFAULT false,
         shares boolean NOT NULL DEFAULT false,
@@ -184,6 +187,7 @@ BEGIN
     ) ENGINE = InnoDB AS
     SELECT k.id FROM work_type AS k LIMIT 0;
     CREATE TEMPORARY TABLE work_front (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         purpose integer NOT NULL DEFAULT 0,
         round integer NOT NULL DEFAULT 0,
         KEY (purpose, round)

@@ -29,6 +29,7 @@ BEGIN
         PRIMARY KEY (position)
     ) ENGINE = InnoDB;
     CREATE TEMPORARY TABLE work_total (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         position integer NOT NULL,
         found bigint NOT NULL
     ) ENGINE = InnoDB;
@@ -38,6 +39,7 @@ BEGIN
     ) ENGINE = InnoDB AS
     SELECT u.run_id FROM unfinished AS u WHERE u.rule = p_rule;
     CREATE TEMPORARY TABLE work_torn (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         run_id bigint NOT NULL DEFAULT 0,
         KEY (id)
     ) ENGINE = InnoDB AS
@@ -90,6 +92,7 @@ BEGIN
     ) ENGINE = InnoDB;
     -- How many rows went, by table.
     CREATE TEMPORARY TABLE work_count (
+        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
         position integer NOT NULL,
         found bigint NOT NULL
     ) ENGINE = InnoDB;

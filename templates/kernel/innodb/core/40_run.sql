@@ -1,3 +1,22 @@
+-- read_on: in a group (MySQL), whether each transaction waits for those of other servers first. Where one of these ends a
+-- transaction of windrow, its next statement would begin another, and wait with the locks of the first for who waits for them.
+--# create procedure read_on
+CREATE PROCEDURE read_on(IN p_as varchar(40), OUT o_before varchar(40))
+SQL SECURITY DEFINER
+COMMENT 'Sets group_replication_consistency of the session, without p_as to one that does not wait; answers what it was.'
+BEGIN
+    -- No such variable, or none that this caller may set.
+    DECLARE EXIT HANDLER FOR 1193, 1227 SET o_before = COALESCE(o_before, '');
+    CALL run_text('SET @windrow_as = @@SESSION.group_replication_consistency');
+    SET o_before = @windrow_as;
+    SET @windrow_as = COALESCE(
+        p_as, CASE o_before WHEN 'BEFORE' THEN 'BEFORE_ON_PRIMARY_FAILOVER' WHEN 'BEFORE_AND_AFTER' THEN 'AFTER' ELSE o_before END
+    );
+    IF @windrow_as <> o_before THEN
+        CALL run_text('SET SESSION group_replication_consistency = @windrow_as');
+    END IF;
+END;
+
 -- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
 -- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes.
 --# create procedure settle
@@ -5,6 +24,8 @@ CREATE PROCEDURE settle(OUT o_before longtext)
 SQL SECURITY DEFINER
 COMMENT 'Sets the variables of the session that a run depends on, and answers what they were.'
 BEGIN
+    DECLARE v_reads varchar(40);
+    CALL read_on(NULL, v_reads);
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
         IF(@@SESSION.foreign_key_checks, 1, 0),
@@ -16,6 +37,7 @@ BEGIN
         @@SESSION.max_seeks_for_key,
         /*M! @@SESSION.join_cache_level, */
         /*!80000 IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0), */
+        v_reads,
         @@SESSION.time_zone
     );
     CALL drop_shadows();
@@ -37,7 +59,8 @@ CREATE PROCEDURE unsettle(IN p_before longtext)
 SQL SECURITY DEFINER
 COMMENT 'Gives the session back what settle() answered.'
 BEGIN
-    DECLARE v_join varchar(20);
+    DECLARE v_join varchar(40);
+    DECLARE v_reads varchar(40);
     IF p_before IS NOT NULL THEN
         SET SESSION completion_type = CAST(SUBSTRING_INDEX(p_before, ',', 1) AS unsigned);
         SET SESSION foreign_key_checks = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 2), ',', -1) AS unsigned);
@@ -51,6 +74,10 @@ BEGIN
         /*M! SET SESSION join_cache_level = CAST(v_join AS unsigned); */
         /*!80000 SET SESSION optimizer_switch = IF(v_join = '1', 'block_nested_loop=on', 'block_nested_loop=off'); */
         SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
+        SET v_reads = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 10), ',', -1);
+        IF v_reads <> '' THEN
+            CALL read_on(v_reads, v_join);
+        END IF;
     END IF;
 END;
 

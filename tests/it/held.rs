@@ -18,6 +18,7 @@ tests! {
         a_hold_below_a_root_names_any_member,
         a_hold_waits_for_no_other_row,
         a_blank_at_the_end_makes_another_key_where_the_column_says_so,
+        a_hold_that_waits_for_its_row_keeps_it_in_each_spelling,
     ],
 }
 
@@ -461,4 +462,46 @@ fn a_blank_at_the_end_makes_another_key_where_the_column_says_so(dialect: Dialec
         "{answer}"
     );
     assert_eq!(database.texts(left), ["a.", "b  ."]);
+}
+
+/// Where the collation of a key takes several spellings for the same, the row may come with another one than the hold has.
+fn a_hold_that_waits_for_its_row_keeps_it_in_each_spelling(dialect: Dialect) {
+    let mut database = database(dialect);
+    if dialect == Dialect::Postgres {
+        database.execute("CREATE COLLATION alike (provider = icu, locale = 'und-u-ks-level1', deterministic = false)");
+        database.execute("ALTER TABLE word ALTER id TYPE varchar(10) COLLATE alike; ALTER TABLE task ALTER id TYPE varchar(64) COLLATE alike; ALTER TABLE pair ALTER b TYPE varchar(20) COLLATE alike");
+        database.arm();
+    }
+    for (rule, held, row, comes) in [
+        (
+            "words",
+            json!("abc"),
+            "word (id, at) VALUES ('Abc'",
+            json!("Abc"),
+        ),
+        (
+            "tasks",
+            json!("ABC"),
+            "task (id, at) VALUES ('Abc'",
+            json!("Abc"),
+        ),
+        (
+            "pairs",
+            json!([5, "ABC", ID]),
+            "pair (a, b, c, at) VALUES (5, 'Abc', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'",
+            json!(["05", "Abc", ID]),
+        ),
+    ] {
+        let hold = json!({"rule": rule, "key": held, "reason": "audit", "even_if_absent": true});
+        let answer = database.set_hold(hold).expect("a hold");
+        assert_eq!(answer["absent"], true, "{answer}");
+        database.execute(&format!("INSERT INTO {row}, '2020-01-01')"));
+        let run = database.run(json!({"rule": rule})).expect("a run");
+        assert_eq!(run["rules"][0]["skipped"], json!({"HELD": 1}), "{run}");
+        let release = json!({"rule": rule, "key": comes});
+        database.call("release_hold", release).expect("a release");
+        assert_eq!(database.number("SELECT count(*) FROM W.hold"), 0);
+        let run = database.run(json!({"rule": rule})).expect("a run");
+        assert_eq!(run["rules"][0]["skipped"], json!({}), "{run}");
+    }
 }

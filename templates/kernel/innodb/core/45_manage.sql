@@ -328,6 +328,30 @@ BEGIN
     CALL hold_document(v_rule, v_key, v_text);
     SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
 END;
+-- absent_hold: a hold that was set before its row came may spell the key otherwise than that does.
+--# create procedure absent_hold
+CREATE PROCEDURE absent_hold(IN p_rule varchar(64), IN p_key longtext, OUT o_key longtext)
+SQL SECURITY DEFINER
+COMMENT 'The key of the hold that was set without a row and names that with the key p_key now; NULL if there is none.'
+BEGIN
+    DECLARE v_next  longtext DEFAULT '';
+    DECLARE v_there longtext;
+    DECLARE v_found boolean;
+    WHILE v_next IS NOT NULL AND o_key IS NULL DO
+        SELECT MIN(h.`key`)
+        INTO v_next
+        FROM hold AS h
+        WHERE h.rule = p_rule
+          AND h.absent
+          AND h.`key` > v_next /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+        IF v_next IS NOT NULL THEN
+            CALL row_of_key(p_rule, v_next, v_there, v_found);
+            IF v_found AND v_there = p_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */ THEN
+                SET o_key = v_next;
+            END IF;
+        END IF;
+    END WHILE;
+END;
 --# create procedure release_hold
 CREATE PROCEDURE release_hold(IN p_options longtext)
 SQL SECURITY DEFINER
@@ -337,6 +361,7 @@ BEGIN
     DECLARE v_key longtext;
     DECLARE v_text longtext;
     DECLARE v_found boolean;
+    DECLARE v_other longtext;
     DECLARE v_document longtext;
     CALL drop_shadows();
     CALL check_options(p_options, '["rule", "key"]');
@@ -346,6 +371,11 @@ BEGIN
     CALL hold_document(v_rule, v_key, v_document);
     IF v_document IS NULL THEN
         CALL row_of_key(v_rule, v_text, v_key, v_found);
+        CALL hold_document(v_rule, v_key, v_document);
+    END IF;
+    IF v_document IS NULL AND v_found THEN
+        CALL absent_hold(v_rule, v_key, v_other);
+        SET v_key = v_other;
         CALL hold_document(v_rule, v_key, v_document);
     END IF;
     IF v_document IS NULL THEN

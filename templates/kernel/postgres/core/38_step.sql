@@ -105,6 +105,39 @@ $windrow$;
 COMMENT ON FUNCTION end_batch(text) IS
     'What a batch does last: the archives fit, and deferred foreign keys speak.';
 
+-- absent_holds: holds that were set before their row came, where it has: it may spell its key otherwise, where a collation
+-- takes different texts for the same.
+--# create function absent_holds
+CREATE OR REPLACE FUNCTION absent_holds(p_rule text)
+RETURNS TABLE (key text, there text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF EXISTS (
+        SELECT
+        FROM rule AS r
+        CROSS JOIN spec AS s
+        CROSS JOIN key_of(p_rule) AS k
+        JOIN pg_attribute AS a ON a.attrelid = to_regclass(format('%I.%I', s.schema_name, r.root)) AND a.attname = k.name
+        JOIN pg_collation AS c ON c.oid = a.attcollation AND NOT c.collisdeterministic
+        WHERE r.rule = p_rule
+    ) THEN
+        RETURN QUERY
+        SELECT h.key, w.o_key
+        FROM hold AS h
+        CROSS JOIN LATERAL row_of_key(p_rule, h.key) AS w
+        WHERE h.rule = p_rule
+          AND h.absent
+          AND (h.until IS NULL OR h.until > clock_timestamp())
+          AND w.o_found;
+    END IF;
+END
+$windrow$;
+--# comment on function absent_holds
+COMMENT ON FUNCTION absent_holds(text) IS
+    'The holds of p_rule that were set without a row, and its key, where it is there by now and may be spelled otherwise.';
+
 -- held_keys: what a hold keeps of a rule, now.
 --# create function held_keys
 CREATE OR REPLACE FUNCTION held_keys(p_rule text)
@@ -113,7 +146,11 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
-    RETURN ARRAY(SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND (h.until IS NULL OR h.until > clock_timestamp()));
+    RETURN ARRAY(
+        SELECT h.key FROM hold AS h WHERE h.rule = p_rule AND (h.until IS NULL OR h.until > clock_timestamp())
+        UNION
+        SELECT a.there FROM absent_holds(p_rule) AS a
+    );
 END
 $windrow$;
 --# comment on function held_keys

@@ -1351,6 +1351,9 @@ BEGIN
     IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
         SELECT r.o_key INTO v_key FROM row_of_key(v_rule, v_key) AS r;
     END IF;
+    IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+        v_key := coalesce((SELECT a.key FROM absent_holds(v_rule) AS a WHERE a.there = v_key LIMIT 1), v_key);
+    END IF;
     DELETE FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key RETURNING * INTO v_hold;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule

@@ -185,12 +185,7 @@ BEGIN
            OR (NOT m.root AND m.position <= v_first)
     );
     -- The type of the keys reads what a hold names.
-    v_held := ARRAY(
-        SELECT h.key
-        FROM hold AS h
-        WHERE h.rule = p_rule
-          AND (h.until IS NULL OR h.until > clock_timestamp())
-    );
+    v_held := held_keys(p_rule);
     IF bound_by(p_rule) THEN
         EXECUTE format('SELECT %s($1)', routine_of(p_rule, 'bound')) INTO v_bound USING v_id;
         v_held := v_held || v_bound;

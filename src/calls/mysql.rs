@@ -346,6 +346,8 @@ fn fields(alias: &str, columns: &[Field]) -> String {
 fn value(alias: &str, (name, what): Field) -> String {
     let column = format!("{alias}.`{name}`");
     match what {
+        // Holds compare keys otherwise than all else is compared.
+        As::Plain if name == "key" => format!("{column} COLLATE utf8mb4_bin"),
         As::Plain => column,
         As::Truth => format!("{column} = 1"),
         // As PostgreSQL writes an instant in UTC.

@@ -124,10 +124,10 @@ CREATE TABLE IF NOT EXISTS policy (
     COMMENT = 'Retention by rule and scope, in seconds. Written by set_policy() and drop_policy().';
 
 -- hold: families that must stay, e.g. for a legal hold.
+-- No blanks are added to compare keys: the column that they are of may tell them apart.
 --# create table hold
 CREATE TABLE IF NOT EXISTS hold (
     rule      varchar(64)  NOT NULL,
-    -- No blanks are added to compare keys: the column that they are of may tell them apart.
     `key`     varchar(700) /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */ NOT NULL,
     reason    text         NOT NULL,
     until     datetime(6),

@@ -105,7 +105,7 @@ pub struct HoldSet {
     #[arg(long)]
     pub even_if_absent: bool,
 
-    /// Hold it for this spec as well, whose rules delete from the same table; all of them or none
+    /// Hold it for this spec as well, whose rules hold rows of the same table; all of them or none
     #[arg(long, value_name = "SPEC")]
     pub also: Vec<PathBuf>,
 }

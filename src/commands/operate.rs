@@ -12,8 +12,9 @@ use super::specs::load;
 use crate::answers::{self, Held, Setting};
 use crate::calls::{Calls, List};
 use crate::cli::{Arm, Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
+use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::graph::Graph;
+use crate::graph::{Graph, Rule, Timed};
 use crate::render;
 use crate::report;
 use crate::ui::{Ui, retention};
@@ -117,7 +118,14 @@ struct Holds {
     session: Session,
     /// The rule that was named, if any; the database finds the only one.
     rule: Option<String>,
-    others: Vec<(Calls, String, String)>,
+    others: Vec<Other>,
+}
+
+/// Another spec, and those of its rules that hold rows of one of the same tables.
+struct Other {
+    calls: Calls,
+    rules: Vec<String>,
+    spec: String,
 }
 
 impl Holds {
@@ -138,36 +146,42 @@ impl Holds {
                 Failure::new(format!("cannot hold for `{}` as well", path.display()))
                     .caused_by(Failure::new(why))
             };
-            let Some(root) = root else {
+            let Some(root) = &root else {
                 return Err(refuse(format!("`{}` has several rules", graph.name))
                     .hint("name one with `--rule`")
                     .into());
             };
             let calls = calls(&other, dialect)?;
-            let rules: Vec<&str> = other
-                .rules
-                .iter()
-                .filter(|rule| other.table(rule.root).name == root)
-                .map(|rule| rule.name.as_str())
-                .collect();
+            let of = |rule: &Rule, graph: &Graph| graph.table(rule.root).name == root.name;
+            let shares = |rule: &&Rule| {
+                let tables = held_tables(&other, rule);
+                tables.iter().any(|table| root.tables.contains(table))
+            };
+            let mut rules: Vec<&Rule> = other.rules.iter().filter(shares).collect();
+            // Those of the same root table first: what is no family of theirs may be held by others.
+            rules.sort_by_key(|rule| !of(rule, &other));
+            let rules: Vec<String> = rules.into_iter().map(|rule| rule.name.clone()).collect();
             if rules.is_empty() || render::home(&other, dialect) != render::home(&graph, dialect) {
+                let tables = root.tables.join("`, `");
                 return Err(
-                    refuse(format!("none of its rules has the root table `{root}`"))
+                    refuse(format!("none of its rules holds rows of `{tables}`"))
                         .hint("a hold names a row of a rule's root table")
                         .into(),
                 );
             }
-            for rule in rules {
-                others.push((calls.clone(), rule.to_owned(), other.name.clone()));
-            }
+            others.push(Other {
+                calls,
+                rules,
+                spec: other.name.clone(),
+            });
         }
         // Another installation goes on with what is held here only.
-        if let Some(root) = root {
+        if let Some(root) = &root {
             for found in overlap::overlaps(&mut session)? {
-                let bound = |(calls, ..): &(Calls, String, String)| {
-                    found.owner == render::role_name(dialect, calls.name(), "owner")
+                let bound = |other: &Other| {
+                    found.owner == render::role_name(dialect, other.calls.name(), "owner")
                 };
-                if found.tables.iter().any(|table| table == root) && !others.iter().any(bound) {
+                if found.tables.contains(&root.name) && !others.iter().any(bound) {
                     ui.warning(&format!("{}; {}", found.text(), overlap::HINT));
                 }
             }
@@ -186,46 +200,33 @@ impl Holds {
         options: &Map<String, Value>,
         ui: &Ui,
     ) -> anyhow::Result<Vec<(String, Held)>> {
-        let calls = self.session.calls.clone();
-        let first = (calls, self.rule.take(), self.session.graph.name.clone());
-        let others = self.others.drain(..);
-        let all: Vec<(Calls, Option<String>, String)> = std::iter::once(first)
-            .chain(others.map(|(calls, rule, spec)| (calls, Some(rule), spec)))
-            .collect();
-        let together = all.len() > 1;
+        let first = Other {
+            calls: self.session.calls.clone(),
+            rules: self.rule.take().into_iter().collect(),
+            spec: self.session.graph.name.clone(),
+        };
+        let others = std::mem::take(&mut self.others);
+        let together = !others.is_empty();
         if together {
             self.session.database.execute("BEGIN")?;
         }
         let mut answers = Vec::new();
-        for (calls, rule, spec) in all {
-            let mut options = options.clone();
-            if let Some(rule) = rule {
-                options.insert("rule".to_owned(), rule.into());
-            }
-            let sql = calls.ask(routine);
-            let answer = self
-                .session
-                .document(&sql, &[Some(&Value::from(options).to_string())])
-                .and_then(|document| Ok(answers::read::<Held>(routine, &document)?));
-            match answer {
-                Ok(held) => {
-                    answers.push((format!("rule `{}` of `{spec}`", held.rule), held));
-                }
+        for of in std::iter::once(first).chain(others) {
+            match self.of_one(routine, options, &of) {
+                Ok(held) => answers.extend(held),
                 Err(error) => {
                     if together {
                         self.session.database.execute("ROLLBACK")?;
-                        ui.warning(&format!("nothing is changed: `{spec}` refused"));
+                        ui.warning(&format!("nothing is changed: `{}` refused", of.spec));
                     }
-                    return Err(
-                        if format!("{error:#}").contains("has no row with the key") {
-                            Failure::new("nothing is held")
+                    return Err(if is_of_no_row(&error) {
+                        Failure::new("nothing is held")
                             .caused_by(error)
                             .hint("look at the key and at `--rule`; `--even-if-absent` stores the hold all the same")
                             .into()
-                        } else {
-                            error
-                        },
-                    );
+                    } else {
+                        error
+                    });
                 }
             }
         }
@@ -234,16 +235,112 @@ impl Holds {
         }
         Ok(answers)
     }
+
+    /// Calls it for the rules of one spec: for at least one of several, as a key names rows of some tables only.
+    fn of_one(
+        &mut self,
+        routine: &str,
+        options: &Map<String, Value>,
+        of: &Other,
+    ) -> anyhow::Result<Vec<(String, Held)>> {
+        let all: Vec<Option<&String>> = match &of.rules[..] {
+            [] => vec![None],
+            rules => rules.iter().map(Some).collect(),
+        };
+        let [first, _, ..] = all[..] else {
+            return self.of_rules(routine, options, &of.calls, &of.spec, &all);
+        };
+        // What is there decides between several; where nothing is, the first waits for it.
+        let mut there = options.clone();
+        let waits = there.remove("even_if_absent").is_some();
+        match self.of_rules(routine, &there, &of.calls, &of.spec, &all) {
+            Err(error) if waits && is_of_no_row(&error) => {
+                self.of_rules(routine, options, &of.calls, &of.spec, &[first])
+            }
+            answers => answers,
+        }
+    }
+
+    fn of_rules(
+        &mut self,
+        routine: &str,
+        options: &Map<String, Value>,
+        calls: &Calls,
+        spec: &str,
+        rules: &[Option<&String>],
+    ) -> anyhow::Result<Vec<(String, Held)>> {
+        let sql = calls.ask(routine);
+        // An error ends a transaction of PostgreSQL but for what a savepoint keeps.
+        let saves = rules.len() > 1 && self.session.server.dialect == Dialect::Postgres;
+        let (mut answers, mut refused) = (Vec::new(), None);
+        for rule in rules {
+            let mut options = options.clone();
+            if let Some(rule) = rule {
+                options.insert("rule".to_owned(), rule.as_str().into());
+            }
+            if saves {
+                self.session.database.execute("SAVEPOINT windrow_hold")?;
+            }
+            let answer = self
+                .session
+                .document(&sql, &[Some(&Value::from(options).to_string())])
+                .and_then(|document| Ok(answers::read::<Held>(routine, &document)?));
+            match answer {
+                Ok(held) => {
+                    answers.push((format!("rule `{}` of `{spec}`", held.rule), held));
+                }
+                Err(error) if is_of_no_row(&error) => {
+                    if saves {
+                        self.session
+                            .database
+                            .execute("ROLLBACK TO SAVEPOINT windrow_hold")?;
+                    }
+                    refused.get_or_insert(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match refused {
+            Some(error) if answers.is_empty() => Err(error),
+            _ => Ok(answers),
+        }
+    }
 }
 
-/// The root table of the rule that is named, or of the only one.
-fn root_of<'a>(graph: &'a Graph, rule: Option<&str>) -> Option<&'a str> {
+/// Whether a rule has no such row, or no hold of it.
+fn is_of_no_row(error: &anyhow::Error) -> bool {
+    let text = format!("{error:#}");
+    ["has no row with the key", "no hold on key"]
+        .iter()
+        .any(|told| text.contains(told))
+}
+
+/// The root table of a rule, and all tables whose rows it holds.
+struct Rooted {
+    name: String,
+    tables: Vec<String>,
+}
+
+/// The tables whose rows a rule holds: its root table, and those of what belongs to none of its families.
+fn held_tables(graph: &Graph, rule: &Rule) -> Vec<String> {
+    let others = rule.timed.iter().flat_map(Timed::others);
+    std::iter::once(rule.root)
+        .chain(others.map(|stamp| stamp.root))
+        .map(|table| graph.table(table).name.clone())
+        .collect()
+}
+
+/// The tables of the rule that is named, or of the only one.
+fn root_of(graph: &Graph, rule: Option<&str>) -> Option<Rooted> {
     let rule = match (rule, &graph.rules[..]) {
         (None, [rule]) => Some(rule),
         (None, _) => None,
         (Some(name), rules) => rules.iter().find(|rule| rule.name == name),
     };
-    rule.map(|rule| graph.table(rule.root).name.as_str())
+    rule.map(|rule| Rooted {
+        name: graph.table(rule.root).name.clone(),
+        tables: held_tables(graph, rule),
+    })
 }
 
 /// Settings: every limit, and what overrides it.

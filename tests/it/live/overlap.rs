@@ -91,7 +91,7 @@ fn check(url: &str, mut sql: Sql<'_>) {
         ),
         (
             format!("{} x --also {STORED}", of(BY_END, "batches")),
-            "none of its rules has the root table",
+            "has no row with the key",
         ),
         (
             format!("hold set {STORED} --key one --reason x --also {BY_END}"),
@@ -102,12 +102,45 @@ fn check(url: &str, mut sql: Sql<'_>) {
                 "{} x --also specs/dolphinscheduler.toml",
                 of(STORED, "history")
             ),
-            "none of its rules has the root table",
+            "none of its rules holds rows of",
         ),
     ] {
         run(&words).expect(2, &[said, "hint:"]);
         assert_eq!(holds(&mut sql), nobody, "{words}");
     }
+    // What belongs to no instance: a rule by removal time holds it, or one of its own.
+    sql(
+        "INSERT INTO act_hi_batch (id_, start_time_, end_time_) VALUES ('two', '2026-01-01', '2026-01-02')",
+    );
+    for (spec, rule, other) in [(STORED, "history", BY_END), (BY_END, "batches", STORED)] {
+        let of = |what: &str, more: &str| {
+            format!("hold {what} {spec} --rule {rule} --key two --also {other}{more}")
+        };
+        for more in ["", " --even-if-absent"] {
+            run(&of("set", &format!(" --reason both{more}"))).expect(
+                0,
+                &[
+                    "rule `history` of `camunda7`",
+                    "rule `batches` of `camunda7-end-time`",
+                ],
+            );
+            let both = [
+                vec!["history both".to_owned()],
+                vec!["batches both".to_owned()],
+            ];
+            assert_eq!(holds(&mut sql), both, "{rule}{more}");
+        }
+        run(&of("release", "")).expect(0, &["released for rule `batches`"]);
+        assert_eq!(holds(&mut sql), nobody, "{rule}");
+    }
+    let absent = format!(
+        "hold set {STORED} --rule history --key none --reason both --even-if-absent --also {BY_END}"
+    );
+    run(&absent).expect(0, &[]);
+    assert_eq!(holds(&mut sql), both);
+    let absent = format!("hold release {STORED} --rule history --key none --also {BY_END}");
+    run(&absent).expect(0, &[]);
+    assert_eq!(holds(&mut sql), nobody);
     // The second one refuses: the first is not held, either.
     run(&format!("uninstall {STORED} --yes --quiet")).expect(0, &[]);
     run(&format!(
@@ -145,7 +178,8 @@ fn installations_over_the_same_tables_know_of_each_other() {
         let sql = |sql: &str| {
             texts(
                 &mut *session,
-                &sql.replace("act_hi_procinst", "ACT_HI_PROCINST"),
+                &sql.replace("act_hi_procinst", "ACT_HI_PROCINST")
+                    .replace("act_hi_batch", "ACT_HI_BATCH"),
             )
         };
         check(&url, Box::new(sql));

@@ -16,6 +16,7 @@ tests! {
         from_install_to_uninstall,
         policies_preview_arm_and_runs,
         documents_have_the_names_and_types_of_postgresql,
+        the_program_itself_deletes_and_changes_no_row,
     ],
 }
 
@@ -318,5 +319,67 @@ fn shape(value: &Value, path: &str) -> BTreeSet<String> {
             let kind = if instant { "instant" } else { "text" };
             [format!("{path} {kind}")].into()
         }
+    }
+}
+
+/// Procedures delete; of the statements that the server is sent, none does.
+fn the_program_itself_deletes_and_changes_no_row() {
+    for flavour in flavours(Flavour::Mysql) {
+        let mut server = Server::history(flavour);
+        let instances = "SELECT COUNT(*) FROM t_ds_workflow_instance";
+        let before = server.text(instances);
+        let project = server.text("SELECT MIN(code) FROM t_ds_project");
+        let root =
+            server.text("SELECT MIN(id) FROM t_ds_workflow_instance WHERE is_sub_workflow = 0");
+        server.sql("SET GLOBAL log_output = 'TABLE'; SET GLOBAL general_log = ON");
+        for words in [
+            "check SPEC".to_owned(),
+            "install SPEC".to_owned(),
+            "arm SPEC".to_owned(),
+            format!("policy set SPEC --scope {project} --retention 40d"),
+            "policy list SPEC".to_owned(),
+            format!("hold set SPEC --key {root} --reason test"),
+            "hold list SPEC".to_owned(),
+            "settings set SPEC batch_families 50".to_owned(),
+            "settings reset SPEC batch_families".to_owned(),
+            "window set SPEC always".to_owned(),
+            "preview SPEC".to_owned(),
+            "plan SPEC".to_owned(),
+            "run SPEC --dry-run --output json".to_owned(),
+            "run SPEC --output json".to_owned(),
+            format!("hold release SPEC --key {root}"),
+            format!("purge SPEC --key {root}"),
+            format!("policy drop SPEC --scope {project}"),
+            "verify SPEC".to_owned(),
+            "diff SPEC".to_owned(),
+            "status SPEC".to_owned(),
+            "history SPEC".to_owned(),
+            "archive list SPEC".to_owned(),
+            "artifacts list SPEC".to_owned(),
+            "artifacts drain SPEC --command true".to_owned(),
+            "pause SPEC".to_owned(),
+            "resume SPEC".to_owned(),
+            "uninstall SPEC --yes".to_owned(),
+        ] {
+            server.windrow(&words);
+        }
+        server.sql("SET GLOBAL general_log = OFF");
+        assert_ne!(server.text(instances), before, "{flavour:?}: a run deleted");
+        let sent = server.texts(
+            "SELECT UPPER(CONVERT(argument USING utf8mb4)) FROM mysql.general_log WHERE command_type IN ('Query', 'Execute', 'Prepare')",
+        );
+        let calls = sent.iter().filter(|it| it.starts_with("CALL ")).count();
+        assert!(calls > 10 && sent.len() > 100, "{calls} of {}", sent.len());
+        let changes = ["DELETE", "UPDATE", "INSERT", "REPLACE", "TRUNCATE", "LOAD"];
+        let wrong: Vec<&String> = sent
+            .iter()
+            .filter(|sent| {
+                sent.contains("T_DS_")
+                    && changes
+                        .iter()
+                        .any(|change| sent.trim_start().starts_with(change))
+            })
+            .collect();
+        assert!(wrong.is_empty(), "{flavour:?}: {wrong:#?}");
     }
 }

@@ -36,7 +36,8 @@ END$$
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 90f28128820a]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body 90f28128820a]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -141,7 +142,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body d93577978ecc]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
+    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
+    [body d93577978ecc]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -195,7 +198,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean,
     IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body 44ccd6ba2c7b]'
+COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays
+    is locked. [body 44ccd6ba2c7b]'
 BEGIN
     -- While the newest are locked, nobody can delete them and leave the group without.
     IF p_newest AND p_lock THEN
@@ -344,7 +348,7 @@ END$$
 -- dag_runs_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_count(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 74e114f51bb9]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 74e114f51bb9]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_asset_partition_dag_run;
@@ -400,7 +404,10 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail, rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom, task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail,
+    rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom,
+    task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -729,7 +736,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_row$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body d13f0c3299e0]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body d13f0c3299e0]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

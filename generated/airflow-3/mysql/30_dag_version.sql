@@ -21,7 +21,8 @@ END$$
 -- dag_version_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body d3ce59e638a9]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body d3ce59e638a9]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -57,7 +58,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body c37d49659645]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
+    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
+    [body c37d49659645]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
@@ -86,7 +89,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_against(IN p_newest boolean,
     IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_against with the members that a row of another table keeps, and those that are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked. [body a894b5e9b937]'
+COMMENT 'Fills work_against with the members that a row of another table keeps, and those that are roots among the newest of their group,
+    where p_newest; p_lock: the last one that stays is locked. [body a894b5e9b937]'
 BEGIN
     -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
     -- A row of task_instance keeps the row of dag_version that dag_version_id names.
@@ -134,7 +138,7 @@ END$$
 -- dag_version_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_count$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_count(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 2a40dd7d864c]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 2a40dd7d864c]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_serialized_dag;
@@ -154,7 +158,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: dag_code, deadline_alert, serialized_dag, dag_version. [body 9655fa4fad23]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    dag_code, deadline_alert, serialized_dag, dag_version. [body 9655fa4fad23]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -239,7 +244,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_row$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body b793701eed13]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body b793701eed13]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -10,7 +10,7 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_state_store. [body 1c572443b1ce]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of task_state_store. [body 1c572443b1ce]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -31,7 +31,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_search(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body 4362d7b3444b]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body 4362d7b3444b]'
 BEGIN
     DECLARE v_under_way boolean;
     DECLARE v_now datetime(6) DEFAULT p_as_of;
@@ -59,7 +59,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body c82e45b38678]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body c82e45b38678]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     -- Holds of what the rows belong to keep them, too.
@@ -88,7 +88,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone. Answers the rows by table. [body bc457b41fc07]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone: how many by table. [body bc457b41fc07]'
 BEGIN
     DECLARE v_rows bigint;
     DELETE t FROM work_gone AS g STRAIGHT_JOIN work_row AS r ON r.position = g.position

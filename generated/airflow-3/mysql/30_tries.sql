@@ -10,7 +10,7 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types and collations of task_instance_history. [body 28a3e46fd172]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of task_instance_history. [body 28a3e46fd172]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -31,7 +31,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_search$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_search(IN p_pass integer, IN p_rows bigint,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows to look at, behind row 1 of work_cursor, and row 2 of that with the last of them. [body eb3e548d7bb2]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body eb3e548d7bb2]'
 BEGIN
     DECLARE v_under_way boolean;
     SELECT COUNT(c.position) > 0 INTO v_under_way FROM work_cursor AS c WHERE c.position = 1 AND c.pass = p_pass;
@@ -64,7 +64,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row are deleted (no reason) and which are due and stay. Look 2 locks them first. [body 7ecb73fd6862]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 7ecb73fd6862]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
     DECLARE v_above boolean DEFAULT EXISTS (SELECT 1 FROM hold AS h
@@ -96,7 +96,7 @@ END$$
 -- tries_rows: how many rows of each table belong to the ids in work_taken, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_rows$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_rows(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_taken, as a JSON list in the order of deletion: hitl_detail_history, task_instance_history. Reads only. [body 3af1cf6fee7f]'
+COMMENT 'Counts rows by table that belong to the ids in work_taken: a JSON list in the order of deletion. Reads only. [body 3af1cf6fee7f]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
@@ -120,7 +120,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction, the rows in work_gone and what belongs to them. Answers the rows by table. [body e3dc51ec4c98]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone and what belongs to them: how many by table. [body e3dc51ec4c98]'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_any boolean;
@@ -169,7 +169,7 @@ END$$
 -- tries_unranked: how many rows have no group or no place in it; they are kept, and stand in nobody's way.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_unranked$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_unranked(OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'Rows with NULL in a column by which they are grouped or ordered. Reads the whole table; verify() asks for it. [body a243bd571698]'
+COMMENT 'Rows with NULL in a column of their group or order. Reads the whole table; verify() asks for it. [body a243bd571698]'
 BEGIN
     SELECT COUNT(*) INTO o_rows FROM `airflow`.`task_instance_history` AS t
         WHERE (t.`dag_id` IS NULL OR t.`task_id` IS NULL OR t.`run_id` IS NULL OR t.`map_index` IS NULL OR t.`try_number` IS NULL);

@@ -38,7 +38,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_source$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_source(IN p_retention bigint,
     IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body 8e58997d9bae]'
+COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides
+    these. [body 8e58997d9bae]'
 BEGIN
     -- Without a policy, the definition in ACT_RE_CASE_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years
     -- is for ever.
@@ -54,7 +55,8 @@ END$$
 -- case_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_next$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 396ba5ae83d1]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body 396ba5ae83d1]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -97,7 +99,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_members$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ab1974a8eba4]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
+    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
+    [body ab1974a8eba4]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -128,7 +132,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_count$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_count(OUT o_rows longtext)
     SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body a2854bd9def5]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 275515c4571e]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_varinst, work_k_act_hi_taskinst, work_k_act_hi_detail, work_k_act_hi_decinst;
@@ -149,31 +153,44 @@ BEGIN
     SET o_rows = '[';
     SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_CASEACTINST` AS t ON t.`CASE_INST_ID_` = w.id;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_varinst AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_detail AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_out AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL;
-    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_attachment AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o3 ON o3.id = p3.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p4 ON t.`ID_` = p4.`BYTEARRAY_ID_` LEFT
-        JOIN work_k_act_hi_dec_out AS o4 ON o4.id = p4.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL
+        AND p2.is_named IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_out AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL
+        AND p2.is_named IS NULL AND p3.is_named IS NULL;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM (SELECT DISTINCT p.`CONTENT_ID_`
+        FROM work_k_act_hi_attachment AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p3 ON t.`ID_` = p3.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_dec_out AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id) AS p4 ON t.`ID_` = p4.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL
+        AND p2.is_named IS NULL AND p3.is_named IS NULL AND p4.is_named IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_decinst AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_decinst AS w
@@ -203,7 +220,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_delete$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. [body 169951d43905]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT,
+    ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. [body 169951d43905]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -402,7 +421,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_row$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body fcec28df3bba]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body fcec28df3bba]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -39,7 +39,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_source$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_source(IN p_retention bigint,
     IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body cf9e1967203a]'
+COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides
+    these. [body cf9e1967203a]'
 BEGIN
     -- Without a policy, the definition in ACT_RE_PROCDEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years
     -- is for ever.
@@ -56,7 +57,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body ef5b16c41160]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body ef5b16c41160]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -99,7 +101,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 8766d2d0ccb8]'
+COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the
+    order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of
+    those met from below. [body 8766d2d0ccb8]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -225,7 +229,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_count(OUT o_rows longtext)
     SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 6d01562a16b5]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body 0592779d09e9]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_varinst, work_k_act_hi_taskinst, work_k_act_hi_job_log, work_k_act_hi_ext_task_log,
@@ -253,54 +257,74 @@ BEGIN
     SET o_rows = '[';
     SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ACTINST` AS t ON t.`PROC_INST_ID_` = w.id;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_varinst AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_detail AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_job_log AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_` FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_ext_task_log AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`ERROR_DETAILS_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
-        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
-        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
-        JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_out AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
-        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
-        JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_dec_in AS o5 ON o5.id = p5.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL
-        AND o5.id IS NULL;
-    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_attachment AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_VARINST` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_varinst AS o1 ON o1.id = p1.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_DETAIL` AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_detail AS o2 ON o2.id = p2.`ID_`
-        LEFT JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
-        JOIN work_k_act_hi_job_log AS o3 ON o3.id = p3.`ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
-        JOIN work_k_act_hi_ext_task_log AS o4 ON o4.id = p4.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_IN` AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_dec_in AS o5 ON o5.id = p5.`ID_` LEFT JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p6 ON t.`ID_` = p6.`BYTEARRAY_ID_`
-        LEFT JOIN work_k_act_hi_dec_out AS o6 ON o6.id = p6.`ID_` WHERE o1.id IS NULL AND o2.id IS NULL AND o3.id IS NULL AND o4.id IS NULL
-        AND o5.id IS NULL AND o6.id IS NULL;
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL
+        AND p2.is_named IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`ERROR_DETAILS_ID_` FROM work_k_act_hi_ext_task_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`ERROR_DETAILS_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_`, 1 AS is_named FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_`
+        WHERE p1.is_named IS NULL AND p2.is_named IS NULL AND p3.is_named IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_`, 1 AS is_named FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`ERROR_DETAILS_ID_`, 1 AS is_named FROM work_k_act_hi_ext_task_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p ON p.`ID_` = w.id) AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_`
+        WHERE p1.is_named IS NULL AND p2.is_named IS NULL AND p3.is_named IS NULL AND p4.is_named IS NULL;
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_out AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_`, 1 AS is_named FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`ERROR_DETAILS_ID_`, 1 AS is_named FROM work_k_act_hi_ext_task_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p ON p.`ID_` = w.id) AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL
+        AND p2.is_named IS NULL AND p3.is_named IS NULL AND p4.is_named IS NULL AND p5.is_named IS NULL;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM (SELECT DISTINCT p.`CONTENT_ID_`
+        FROM work_k_act_hi_attachment AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`CONTENT_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_varinst AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_detail AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS p ON p.`ID_` = w.id) AS p2 ON t.`ID_` = p2.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_`, 1 AS is_named FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p3 ON t.`ID_` = p3.`JOB_EXCEPTION_STACK_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`ERROR_DETAILS_ID_`, 1 AS is_named FROM work_k_act_hi_ext_task_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS p ON p.`ID_` = w.id) AS p4 ON t.`ID_` = p4.`ERROR_DETAILS_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p5 ON t.`ID_` = p5.`BYTEARRAY_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`, 1 AS is_named FROM work_k_act_hi_dec_out AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id) AS p6 ON t.`ID_` = p6.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL
+        AND p2.is_named IS NULL AND p3.is_named IS NULL AND p4.is_named IS NULL AND p5.is_named IS NULL AND p6.is_named IS NULL;
     SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = w.id;
     SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_taskinst AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = w.id LEFT JOIN work_gone AS o1 ON o1.id = t.`PROC_INST_ID_`
@@ -343,7 +367,10 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_ACTINST, ACT_GE_BYTEARRAY, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_EXT_TASK_LOG, ACT_HI_INCIDENT, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_RU_AUTHORIZATION, ACT_HI_PROCINST. [body 68de20c05bb6]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    ACT_HI_ACTINST, ACT_GE_BYTEARRAY, ACT_HI_ATTACHMENT, ACT_HI_COMMENT, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL,
+    ACT_HI_EXT_TASK_LOG, ACT_HI_INCIDENT, ACT_HI_JOB_LOG, ACT_HI_OP_LOG, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST,
+    ACT_RU_AUTHORIZATION, ACT_HI_PROCINST. [body 68de20c05bb6]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -624,7 +651,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_row$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_row(IN p_key longtext,
     OUT o_key longtext, OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 7badf5ce5046]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body 7badf5ce5046]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

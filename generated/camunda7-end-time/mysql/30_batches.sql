@@ -34,7 +34,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_source$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint,
     IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body 3a602590bbcf]'
+COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides
+    these. [body 3a602590bbcf]'
 BEGIN
     -- Without a policy, the spec says it by value.
     INSERT INTO work_scope (scope, seconds)
@@ -51,7 +52,8 @@ END$$
 -- batches_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body ca9cf9eec881]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body ca9cf9eec881]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -77,7 +79,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body e9d91fddbd17]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
+    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
+    [body e9d91fddbd17]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -160,7 +164,7 @@ END$$
 -- batches_count: how many rows of each table belong to the ids in work_gone, in the order of deletion.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_count(OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 42fcf4daaff8]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body b1a8368e987b]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_gone_2, work_gone_3;
@@ -178,33 +182,43 @@ BEGIN
     -- The same keys once more, for statements that need them twice.
     CREATE TEMPORARY TABLE work_gone_3 (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT w.id FROM work_gone AS w;
     SET o_rows = '[';
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows
+        FROM (SELECT DISTINCT p.`SEED_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_` FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
-    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL;
+    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows
+        FROM (SELECT DISTINCT p.`BATCH_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_` LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL;
-    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_k_act_hi_job_log AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_3 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL AND p2.is_named IS NULL;
+    SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_` FROM work_k_act_hi_job_log AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows
+        FROM (SELECT DISTINCT p.`SEED_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`;
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_` FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
-    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_gone AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL;
+    SELECT CONCAT(o_rows, ', ', v_rows + COUNT(*)), 0 INTO o_rows, v_rows
+        FROM (SELECT DISTINCT p.`BATCH_JOB_DEF_ID_` FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT JOIN work_gone_2 AS o1 ON o1.id = p1.`ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_BATCH` AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_` LEFT JOIN work_gone_3 AS o2 ON o2.id = p2.`ID_`
-        WHERE o1.id IS NULL AND o2.id IS NULL;
+        JOIN (SELECT DISTINCT p.`SEED_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_2 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p1 ON t.`JOB_DEF_ID_` = p1.`SEED_JOB_DEF_ID_` LEFT
+        JOIN (SELECT DISTINCT p.`MONITOR_JOB_DEF_ID_`, 1 AS is_named FROM work_gone_3 AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS p ON p.`ID_` = w.id) AS p2 ON t.`JOB_DEF_ID_` = p2.`MONITOR_JOB_DEF_ID_`
+        WHERE p1.is_named IS NULL AND p2.is_named IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = w.id;
     DROP TEMPORARY TABLE work_gone_2, work_gone_3;
@@ -214,7 +228,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. [body 75ac9c179a00]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. [body 75ac9c179a00]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -332,7 +347,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_row$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 8ae727784990]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body 8ae727784990]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

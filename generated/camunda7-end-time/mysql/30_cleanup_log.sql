@@ -22,7 +22,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body dc457c558921]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body dc457c558921]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -48,7 +49,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ca935967d539]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
+    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
+    [body ca935967d539]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
@@ -122,11 +125,12 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_count(OUT o_rows longtext)
     SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body f3ad9e93b768]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body b13f7016a0c7]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     SET o_rows = '[';
-    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM work_gone AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id
+    SELECT CONCAT(o_rows, COUNT(*)) INTO o_rows FROM (SELECT DISTINCT p.`JOB_EXCEPTION_STACK_ID_` FROM work_gone AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`JOB_EXCEPTION_STACK_ID_`;
     SELECT CONCAT(o_rows, ', ', COUNT(*), ']') INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ID_` = w.id;
@@ -136,7 +140,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG. [body 0e1fb822cb5c]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG. [body 0e1fb822cb5c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -200,7 +205,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_row$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body af2e5d0376ef]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body af2e5d0376ef]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -22,7 +22,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_source$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_source(IN p_retention bigint,
     IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body cba7d18ca54c]'
+COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides
+    these. [body cba7d18ca54c]'
 BEGIN
     -- Without a policy, the definition in ACT_RE_DECISION_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred
     -- years is for ever.
@@ -38,7 +39,8 @@ END$$
 -- decisions_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body d8bf4b1ff3e3]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body d8bf4b1ff3e3]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -83,7 +85,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 01b86f2f9523]'
+COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the
+    order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of
+    those met from below. [body 01b86f2f9523]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -172,7 +176,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_count$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_count(OUT o_rows longtext)
     SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body 9d2d430b594e]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body f2306ddb1052]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_act_hi_dec_out, work_k_act_hi_dec_in;
@@ -181,13 +185,14 @@ BEGIN
     CREATE TEMPORARY TABLE work_k_act_hi_dec_in (PRIMARY KEY (id)) ENGINE = InnoDB AS SELECT t.`ID_` AS id FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
     SET o_rows = '[';
-    SELECT v_rows + COUNT(*) INTO v_rows FROM work_k_act_hi_dec_in AS w STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id
+    SELECT v_rows + COUNT(*) INTO v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p
         STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_`;
-    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM work_k_act_hi_dec_out AS w
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id
-        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT
-        JOIN `camunda7`.`ACT_HI_DEC_IN` AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` LEFT JOIN work_k_act_hi_dec_in AS o1 ON o1.id = p1.`ID_`
-        WHERE o1.id IS NULL;
+    SELECT CONCAT(o_rows, v_rows + COUNT(*)), 0 INTO o_rows, v_rows FROM (SELECT DISTINCT p.`BYTEARRAY_ID_` FROM work_k_act_hi_dec_out AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS p ON p.`ID_` = w.id) AS p
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = p.`BYTEARRAY_ID_` LEFT JOIN (SELECT DISTINCT p.`BYTEARRAY_ID_`,
+        1 AS is_named FROM work_k_act_hi_dec_in AS w
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS p ON p.`ID_` = w.id) AS p1 ON t.`ID_` = p1.`BYTEARRAY_ID_` WHERE p1.is_named IS NULL;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = w.id;
     SELECT CONCAT(o_rows, ', ', COUNT(*)) INTO o_rows FROM work_gone AS w
@@ -201,7 +206,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST. [body 3c4e48abb0ff]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST. [body 3c4e48abb0ff]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -327,7 +333,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_row$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body 123611481ff0]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body 123611481ff0]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -187,8 +187,8 @@ BEGIN
             JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."monitor_job_def_id_"
             WHERE p."id_" = ANY (p_members) UNION SELECT t.tableoid, t.ctid FROM "public"."act_hi_incident" AS t
             JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."batch_job_def_id_" WHERE p."id_" = ANY (p_members)) AS t),
-        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
-            WHERE p."id_" = ANY (k_act_hi_job_log)),
+        (SELECT count(*) FROM (SELECT DISTINCT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
+            JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (k_act_hi_job_log)) AS t),
         (SELECT count(*) FROM (SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t
             JOIN "public"."act_hi_batch" AS p ON t."job_def_id_" = p."seed_job_def_id_"
             WHERE p."id_" = ANY (p_members) UNION SELECT t.tableoid, t.ctid FROM "public"."act_hi_job_log" AS t
@@ -271,7 +271,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound 3cac1fdd3146', 'count 0c578dcf8059', 'delete b214cc9979e8', 'kept ad398b3f6dd1', 'members 27e4e0904269',
+    'bound 3cac1fdd3146', 'count dc257d08eba1', 'delete b214cc9979e8', 'kept ad398b3f6dd1', 'members 27e4e0904269',
     'next ac889ca2ea62', 'scope ec8145e15bd6', 'undated 8957c51261de'
 ]);
 RESET ROLE;

@@ -101,8 +101,8 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_count(p_members
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off AS $windrow$
 BEGIN
     RETURN ARRAY[
-        (SELECT count(*) FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_"
-            WHERE p."id_" = ANY (p_members)),
+        (SELECT count(*) FROM (SELECT DISTINCT t.tableoid, t.ctid FROM "public"."act_ge_bytearray" AS t
+            JOIN "public"."act_hi_job_log" AS p ON t."id_" = p."job_exception_stack_id_" WHERE p."id_" = ANY (p_members)) AS t),
         (SELECT count(*) FROM "public"."act_hi_job_log" AS t WHERE t."id_" = ANY (p_members))
     ];
 END
@@ -141,7 +141,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound b88750563f89', 'count 583c24bde9da', 'delete e3a70b6d8ec0', 'kept 5ac28be42319', 'members 4037a95ff6a7',
+    'bound b88750563f89', 'count 1311e020a60f', 'delete e3a70b6d8ec0', 'kept 5ac28be42319', 'members 4037a95ff6a7',
     'next 2fbce032b0a5', 'scope 077f1e6c1742', 'undated b6200b2ca70d'
 ]);
 RESET ROLE;

@@ -21,12 +21,16 @@ END$$
 -- history_work: the work tables of a batch that only this rule has.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_work$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean) SQL SECURITY DEFINER
-COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 85ea32df63fb]'
+COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 2ddc20b05bf5]'
 BEGIN
     work: BEGIN
         DROP TEMPORARY TABLE IF EXISTS work_keep_2;
+        DROP TEMPORARY TABLE IF EXISTS work_left_5;
+        DROP TEMPORARY TABLE IF EXISTS work_left_14;
         DROP TEMPORARY TABLE IF EXISTS work_named_15;
         DROP TEMPORARY TABLE IF EXISTS work_adopted_15;
+        DROP TEMPORARY TABLE IF EXISTS work_left_15;
+        DROP TEMPORARY TABLE IF EXISTS work_left_18;
         DROP TEMPORARY TABLE IF EXISTS work_other_1;
         DROP TEMPORARY TABLE IF EXISTS work_other_2;
         DROP TEMPORARY TABLE IF EXISTS work_held_1;
@@ -39,12 +43,24 @@ BEGIN
         -- The families that stay, once for every column of a table that names one.
         CREATE TEMPORARY TABLE work_keep_2 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
+        -- The rows of ACT_HI_TASKINST of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_TASKINST` AS t LIMIT 0;
+        -- The rows of ACT_HI_DECINST of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that something refers to.
         CREATE TEMPORARY TABLE work_named_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that rows without a root name, each with the family of these.
         CREATE TEMPORARY TABLE work_adopted_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id, k.id AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, work_type AS k LIMIT 0;
+        -- The rows of ACT_GE_BYTEARRAY of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
+        -- The rows of ACT_HI_BATCH of no family to which others belong that go later or never.
+        CREATE TEMPORARY TABLE work_left_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
         -- The families of rows of ACT_HI_BATCH that are held.
         CREATE TEMPORARY TABLE work_other_1 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
@@ -71,7 +87,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_window$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_window(IN p_from datetime(6), IN p_rows bigint,
     IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The REMOVAL_TIME_ of the first row that has p_rows of its table before it, or p_families of ACT_HI_PROCINST, from p_from on; o_to stays where there is none. Reads only. [body 27f22e63fe11]'
+COMMENT 'The REMOVAL_TIME_ of the first row that has p_rows of its table before it, or p_families of ACT_HI_PROCINST, from p_from on; o_to
+    stays where there is none. Reads only. [body 8796e22aaf39]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
         SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_ACTINST` AS t
@@ -80,6 +97,16 @@ BEGIN
     ) AS x;
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
         SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_COMMENT` AS t
+        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
+        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
+    ) AS x;
+    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
+        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
     ) AS x;
@@ -115,16 +142,6 @@ BEGIN
     ) AS x;
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
         SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
-        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_COMMENT` AS t
-        WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
-        ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
-    ) AS x;
-    SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
-        SELECT t.`REMOVAL_TIME_` AS due FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
         WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < o_to
         ORDER BY t.`REMOVAL_TIME_` LIMIT p_rows, 1
     ) AS x;
@@ -169,7 +186,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_rows$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_rows(IN p_what varchar(10), IN p_from datetime(6),
     IN p_to datetime(6), IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body 9037eeb94f27]'
+COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a REMOVAL_TIME_ though they have ended; families, those
+    of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body 9037eeb94f27]'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -242,7 +260,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6),
     IN p_as_of datetime(6), IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of ACT_HI_PROCINST in it first; a family that another session holds stays. [body abea2b53d5df]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
+    ACT_HI_PROCINST in it first; a family that another session holds stays. [body bd979f9e77a9]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -377,7 +396,17 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_RU_VARIABLE` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
@@ -399,12 +428,6 @@ BEGIN
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
-          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
-          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
-          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
           OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
@@ -427,7 +450,17 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_RU_JOB` AS r ON r.`EXCEPTION_STACK_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
@@ -449,12 +482,6 @@ BEGIN
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
-          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
-          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
-          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
           OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
@@ -477,7 +504,17 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from
       AND t.`REMOVAL_TIME_` < p_to
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
@@ -499,12 +536,6 @@ BEGIN
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
-          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
-          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
-          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
           OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
@@ -549,13 +580,155 @@ BEGIN
     ORDER BY r.`ID_`;
     INSERT INTO work_keep_2 (id)
     SELECT k.id FROM work_keep AS k;
+    -- ACT_HI_TASKINST: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_5 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS r WHERE r.`TASK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` AS r WHERE r.`TASK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r WHERE r.`TASK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_5 AS l ORDER BY l.id;
+    -- ACT_HI_DECINST: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_14 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_HI_DECINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r WHERE r.`DEC_INST_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r WHERE r.`DEC_INST_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS r WHERE r.`ROOT_DEC_INST_ID_` = t.`ID_` AND r.`ID_` <> t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_14 AS l ORDER BY l.id;
+    -- ACT_GE_BYTEARRAY: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_15 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
+    LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`ERROR_DETAILS_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r
+          JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`ID_` = r.`DEC_INST_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r WHERE r.`CONTENT_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r WHERE r.`ERROR_DETAILS_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_EXCEPTION_STACK_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_15 AS l ORDER BY l.id;
+    -- ACT_HI_BATCH: what belongs to no family, and rows that go later or never belong to it, stays.
+    INSERT INTO work_left_18 (id)
+    SELECT t.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS t
+    LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL
+      AND (
+          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`SEED_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`MONITOR_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`BATCH_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`SEED_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`MONITOR_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`BATCH_JOB_DEF_ID_`
+              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
+      );
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT l.id, 'REFERENCED' FROM work_left_18 AS l ORDER BY l.id;
 END$$
 
 -- history_find: the instants of the rows of a window that go, which are of no family whose root is there.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_find$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_find(IN p_from datetime(6),
     IN p_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how many rows go. Reads only. [body 8af7ae478cf7]'
+COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which history_keep does not keep all rows, by table, and how
+    many rows go. Reads only. [body 83b3f264735b]'
 BEGIN
     INSERT INTO work_due (position, due, found)
     SELECT 1, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ACTINST` AS t
@@ -579,7 +752,46 @@ BEGIN
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
-    SELECT 3, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    SELECT 3, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_COMMENT` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 4, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 5, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_TASKINST` AS t
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_left_5 AS l ON l.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+    GROUP BY t.`REMOVAL_TIME_`;
+    INSERT INTO work_due (position, due, found)
+    SELECT 6, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_VARINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
@@ -589,7 +801,7 @@ BEGIN
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
-    SELECT 4, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_VARINST` AS t
+    SELECT 7, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DETAIL` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
@@ -599,17 +811,7 @@ BEGIN
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
-    SELECT 5, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DETAIL` AS t
-    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
-        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
-          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
-          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-    GROUP BY t.`REMOVAL_TIME_`;
-    INSERT INTO work_due (position, due, found)
-    SELECT 6, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_INCIDENT` AS t
+    SELECT 8, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_INCIDENT` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
@@ -620,7 +822,7 @@ BEGIN
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
-    SELECT 7, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
+    SELECT 9, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
@@ -630,7 +832,7 @@ BEGIN
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
-    SELECT 8, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
+    SELECT 10, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_JOB_LOG` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
@@ -641,27 +843,7 @@ BEGIN
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
     GROUP BY t.`REMOVAL_TIME_`;
     INSERT INTO work_due (position, due, found)
-    SELECT 9, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_OP_LOG` AS t
-    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
-        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
-          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
-          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-    GROUP BY t.`REMOVAL_TIME_`;
-    INSERT INTO work_due (position, due, found)
-    SELECT 10, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_COMMENT` AS t
-    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
-        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
-          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
-          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-    GROUP BY t.`REMOVAL_TIME_`;
-    INSERT INTO work_due (position, due, found)
-    SELECT 11, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
+    SELECT 11, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_OP_LOG` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
@@ -698,9 +880,10 @@ BEGIN
     SELECT 14, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_DECINST` AS t
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_14 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND h1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
@@ -710,10 +893,22 @@ BEGIN
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
     LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_15 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND l.id IS NULL
+        AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
@@ -735,12 +930,6 @@ BEGIN
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
-          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
-          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
-          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
           OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
@@ -776,7 +965,8 @@ BEGIN
     INSERT INTO work_due (position, due, found)
     SELECT 18, t.`REMOVAL_TIME_`, COUNT(*) FROM `camunda7`.`ACT_HI_BATCH` AS t
     LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
-    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL
+    LEFT JOIN work_left_18 AS l ON l.id = t.`ID_`
+    WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL AND l.id IS NULL
     GROUP BY t.`REMOVAL_TIME_`;
 END$$
 
@@ -784,7 +974,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_batch$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_batch(IN p_run bigint,
     OUT o_families bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does not keep, and counts them in work_count; timed_step() calls it. [body b9c95dc8efa4]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that history_keep has locked and does
+    not keep, and counts them in work_count; timed_step() calls it. [body e18557ce5013]'
 BEGIN
     -- ACT_HI_ACTINST: rows of no family.
     DELETE t FROM work_due AS w
@@ -809,54 +1000,62 @@ BEGIN
           FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(2, ROW_COUNT());
-    -- ACT_HI_TASKINST: rows of no family.
+    -- ACT_HI_COMMENT: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 3 AND k1.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(3, ROW_COUNT());
-    -- ACT_HI_VARINST: rows of no family.
+    -- ACT_HI_ATTACHMENT: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 4 AND k1.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(4, ROW_COUNT());
-    -- ACT_HI_DETAIL: rows of no family.
+    -- ACT_HI_TASKINST: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_left_5 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 5 AND k1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE w.position = 5 AND k1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(5, ROW_COUNT());
-    -- ACT_HI_INCIDENT: rows of no family.
+    -- ACT_HI_VARINST: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
-    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 6 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE w.position = 6 AND k1.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(6, ROW_COUNT());
-    -- ACT_HI_EXT_TASK_LOG: rows of no family.
+    -- ACT_HI_DETAIL: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
@@ -865,21 +1064,21 @@ BEGIN
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(7, ROW_COUNT());
-    -- ACT_HI_JOB_LOG: rows of no family.
+    -- ACT_HI_INCIDENT: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
     WHERE w.position = 8 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
-          WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
-          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(8, ROW_COUNT());
-    -- ACT_HI_OP_LOG: rows of no family.
+    -- ACT_HI_EXT_TASK_LOG: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
@@ -888,20 +1087,21 @@ BEGIN
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(9, ROW_COUNT());
-    -- ACT_HI_COMMENT: rows of no family.
+    -- ACT_HI_JOB_LOG: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 10 AND k1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
-          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
-          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    WHERE w.position = 10 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+          WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     CALL timed_gone(10, ROW_COUNT());
-    -- ACT_HI_ATTACHMENT: rows of no family.
+    -- ACT_HI_OP_LOG: rows of no family.
     DELETE t FROM work_due AS w
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`REMOVAL_TIME_` = w.due
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
@@ -941,9 +1141,10 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_14 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 14 AND k1.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
+    WHERE w.position = 14 AND k1.id IS NULL AND h1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
@@ -954,10 +1155,21 @@ BEGIN
     LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
     LEFT JOIN work_named_15 AS n ON n.id = t.`ID_`
     LEFT JOIN work_held_3 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN work_left_15 AS l ON l.id = t.`ID_`
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
-    WHERE w.position = 15 AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND f1.`ID_` IS NULL
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+    WHERE w.position = 15 AND k1.id IS NULL AND n.id IS NULL AND h1.id IS NULL AND l.id IS NULL AND f1.`ID_` IS NULL
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
@@ -979,12 +1191,6 @@ BEGIN
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
-          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
-          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
-          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
           OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
@@ -1034,7 +1240,8 @@ BEGIN
     DELETE t FROM work_due AS w
     STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`REMOVAL_TIME_` = w.due
     LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
-    WHERE w.position = 18 AND h1.id IS NULL;
+    LEFT JOIN work_left_18 AS l ON l.id = t.`ID_`
+    WHERE w.position = 18 AND h1.id IS NULL AND l.id IS NULL;
     CALL timed_gone(18, ROW_COUNT());
 END$$
 
@@ -1042,7 +1249,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_next$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_next(IN p_cutoff datetime(6),
     IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge decides. [body a70e1b277e58]'
+COMMENT 'Fills work_next with the next p_limit roots with a REMOVAL_TIME_ before p_cutoff, from work_cursor on. Reads only; history_judge
+    decides. [body a70e1b277e58]'
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
     INSERT INTO work_next (id, due)
@@ -1063,7 +1271,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6),
     IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter. [body 4d26facb612c]'
+COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks
+    their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither
+    time nor retention matter. [body c7201676a97c]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1154,57 +1364,87 @@ BEGIN
     FROM work_next AS n
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`;
-    -- ACT_HI_VARINST.BYTEARRAY_ID_
-    INSERT IGNORE INTO work_adopted_15 (id, family)
-    SELECT t.`ID_`, p.`ID_`
-    FROM work_root AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    -- ACT_HI_DETAIL.BYTEARRAY_ID_
-    INSERT IGNORE INTO work_adopted_15 (id, family)
-    SELECT t.`ID_`, p.`ID_`
-    FROM work_root AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
-    INSERT IGNORE INTO work_adopted_15 (id, family)
-    SELECT t.`ID_`, p.`ID_`
-    FROM work_root AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
-    -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
-    INSERT IGNORE INTO work_adopted_15 (id, family)
-    SELECT t.`ID_`, p.`ID_`
-    FROM work_root AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     -- ACT_HI_ATTACHMENT.CONTENT_ID_
-    INSERT IGNORE INTO work_adopted_15 (id, family)
-    SELECT t.`ID_`, p.`ID_`
-    FROM work_root AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
+    -- ACT_HI_ATTACHMENT.CONTENT_ID_
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
+        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`TASK_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
+            AND r.`PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`CONTENT_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
+    -- ACT_HI_VARINST.BYTEARRAY_ID_
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
+    -- ACT_HI_DETAIL.BYTEARRAY_ID_
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
+    -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`PROC_INST_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`ERROR_DETAILS_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
+    -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`PROCESS_INSTANCE_ID_` = m.id AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
     -- ACT_HI_DEC_IN.BYTEARRAY_ID_
-    INSERT IGNORE INTO work_adopted_15 (id, family)
-    SELECT t.`ID_`, p.`ID_`
-    FROM work_root AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
+        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_IN` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
     -- ACT_HI_DEC_OUT.BYTEARRAY_ID_
-    INSERT IGNORE INTO work_adopted_15 (id, family)
-    SELECT t.`ID_`, p.`ID_`
-    FROM work_root AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = m.id AND p.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
-    STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`DEC_INST_ID_`) > 0
+        FROM (SELECT t.`DEC_INST_ID_` FROM `camunda7`.`ACT_HI_DEC_OUT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        INSERT IGNORE INTO work_adopted_15 (id, family)
+        SELECT t.`ID_`, m.family
+        FROM work_root AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = o.`ID_` AND r.`ROOT_PROC_INST_ID_` IS NULL
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = r.`BYTEARRAY_ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    END IF;
     INSERT IGNORE INTO work_tied (id)
     SELECT a.family
     FROM work_adopted_15 AS a
@@ -1224,7 +1464,8 @@ END$$
 -- history_families: one batch: the whole families in work_target, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it. [body 2a7b1984bb0d]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their
+    rows in work_count; timed_step() and timed_purge() call it. [body 261eb705d566]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
@@ -1252,101 +1493,10 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
         CALL timed_gone(2, ROW_COUNT());
     END IF;
-    -- ACT_HI_TASKINST
-    DELETE t FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(3, ROW_COUNT());
-    -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t FROM work_root AS m
-        STRAIGHT_JOIN work_target AS c ON c.id = m.family
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(3, ROW_COUNT());
-    END IF;
-    -- ACT_HI_VARINST
-    DELETE t FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(4, ROW_COUNT());
-    -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t FROM work_root AS m
-        STRAIGHT_JOIN work_target AS c ON c.id = m.family
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(4, ROW_COUNT());
-    END IF;
-    -- ACT_HI_DETAIL
-    DELETE t FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(5, ROW_COUNT());
-    -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t FROM work_root AS m
-        STRAIGHT_JOIN work_target AS c ON c.id = m.family
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(5, ROW_COUNT());
-    END IF;
-    -- ACT_HI_INCIDENT
-    DELETE t FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(6, ROW_COUNT());
-    -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t FROM work_root AS m
-        STRAIGHT_JOIN work_target AS c ON c.id = m.family
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(6, ROW_COUNT());
-    END IF;
-    -- ACT_HI_EXT_TASK_LOG
-    DELETE t FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(7, ROW_COUNT());
-    -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t FROM work_root AS m
-        STRAIGHT_JOIN work_target AS c ON c.id = m.family
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(7, ROW_COUNT());
-    END IF;
-    -- ACT_HI_JOB_LOG
-    DELETE t FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(8, ROW_COUNT());
-    -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
-        LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
-        DELETE t FROM work_root AS m
-        STRAIGHT_JOIN work_target AS c ON c.id = m.family
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(8, ROW_COUNT());
-    END IF;
-    -- ACT_HI_OP_LOG
-    DELETE t FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(9, ROW_COUNT());
-    -- Those that name no root, but an instance.
-    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
-        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
-        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
-        DELETE t FROM work_root AS m
-        STRAIGHT_JOIN work_target AS c ON c.id = m.family
-        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(9, ROW_COUNT());
-    END IF;
     -- ACT_HI_COMMENT
     DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(10, ROW_COUNT());
+    CALL timed_gone(3, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
@@ -1354,12 +1504,22 @@ BEGIN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
-        CALL timed_gone(10, ROW_COUNT());
+        CALL timed_gone(3, ROW_COUNT());
+    END IF;
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
+        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_COMMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+            AND t.`PROC_INST_ID_` IS NULL;
+        CALL timed_gone(3, ROW_COUNT());
     END IF;
     -- ACT_HI_ATTACHMENT
     DELETE t FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
-    CALL timed_gone(11, ROW_COUNT());
+    CALL timed_gone(4, ROW_COUNT());
     -- Those that name no root, but an instance.
     IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
         FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
@@ -1367,6 +1527,107 @@ BEGIN
         DELETE t FROM work_root AS m
         STRAIGHT_JOIN work_target AS c ON c.id = m.family
         STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        CALL timed_gone(4, ROW_COUNT());
+    END IF;
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(l.`TASK_ID_`) > 0
+        FROM (SELECT t.`TASK_ID_` FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+            AND t.`PROC_INST_ID_` IS NULL;
+        CALL timed_gone(4, ROW_COUNT());
+    END IF;
+    -- ACT_HI_TASKINST
+    DELETE t FROM work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    CALL timed_gone(5, ROW_COUNT());
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_TASKINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        CALL timed_gone(5, ROW_COUNT());
+    END IF;
+    -- ACT_HI_VARINST
+    DELETE t FROM work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    CALL timed_gone(6, ROW_COUNT());
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_VARINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        CALL timed_gone(6, ROW_COUNT());
+    END IF;
+    -- ACT_HI_DETAIL
+    DELETE t FROM work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    CALL timed_gone(7, ROW_COUNT());
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DETAIL` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        CALL timed_gone(7, ROW_COUNT());
+    END IF;
+    -- ACT_HI_INCIDENT
+    DELETE t FROM work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    CALL timed_gone(8, ROW_COUNT());
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_INCIDENT` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        CALL timed_gone(8, ROW_COUNT());
+    END IF;
+    -- ACT_HI_EXT_TASK_LOG
+    DELETE t FROM work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    CALL timed_gone(9, ROW_COUNT());
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        CALL timed_gone(9, ROW_COUNT());
+    END IF;
+    -- ACT_HI_JOB_LOG
+    DELETE t FROM work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    CALL timed_gone(10, ROW_COUNT());
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROCESS_INSTANCE_ID_` FROM `camunda7`.`ACT_HI_JOB_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l
+        LEFT JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROCESS_INSTANCE_ID_`) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+        CALL timed_gone(10, ROW_COUNT());
+    END IF;
+    -- ACT_HI_OP_LOG
+    DELETE t FROM work_target AS c
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    CALL timed_gone(11, ROW_COUNT());
+    -- Those that name no root, but an instance.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_OP_LOG` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        DELETE t FROM work_root AS m
+        STRAIGHT_JOIN work_target AS c ON c.id = m.family
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
         CALL timed_gone(11, ROW_COUNT());
     END IF;
     -- ACT_HI_DEC_IN
@@ -1433,7 +1694,7 @@ END$$
 -- history_members: what a batch would delete of the families in work_target. Reads only.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_members$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_members() SQL SECURITY DEFINER
-COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only. [body 5a24f40a004f]'
+COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only. [body 4d5de8e9ba7f]'
 BEGIN
     INSERT INTO work_keep_2 (id)
     SELECT c.id FROM work_target AS c;
@@ -1454,67 +1715,79 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 3, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 3, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    INSERT INTO work_count (position, found)
+    SELECT 3, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        AND t.`PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 4, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 4, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    INSERT INTO work_count (position, found)
+    SELECT 4, COUNT(*) FROM work_root AS m
+    STRAIGHT_JOIN work_target AS c ON c.id = m.family
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`PROC_INST_ID_` = m.id
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = o.`ID_` AND t.`ROOT_PROC_INST_ID_` IS NULL
+        AND t.`PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 5, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 5, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_TASKINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 6, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 6, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 7, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 7, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 8, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 8, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 9, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 9, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 10, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 10, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`PROCESS_INSTANCE_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 11, COUNT(*) FROM work_target AS c
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
     SELECT 11, COUNT(*) FROM work_root AS m
     STRAIGHT_JOIN work_target AS c ON c.id = m.family
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_OP_LOG` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;
     INSERT INTO work_count (position, found)
     SELECT 12, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
@@ -1561,7 +1834,8 @@ END$$
 -- history_strays: by table, rows that do not share the REMOVAL_TIME_ of their root, and rows without one.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_strays$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_strays() SQL SECURITY DEFINER
-COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body ea42fbb921f4]'
+COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify()
+    calls it. [body f497b644c340]'
 BEGIN
     INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_ACTINST', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
@@ -1581,6 +1855,34 @@ BEGIN
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_COMMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_COMMENT` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+          FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
+    INSERT INTO work_stray (table_name, apart, undated)
+    SELECT 'ACT_HI_ATTACHMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
+        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
+    FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
+    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
+          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
           FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
@@ -1655,26 +1957,6 @@ BEGIN
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
     INSERT INTO work_stray (table_name, apart, undated)
-    SELECT 'ACT_HI_COMMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_COMMENT` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
-        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
-          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
-          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO work_stray (table_name, apart, undated)
-    SELECT 'ACT_HI_ATTACHMENT', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
-        COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
-    FROM `camunda7`.`ACT_HI_ATTACHMENT` AS t
-    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
-    WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
-        AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
-          AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
-          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)));
-    INSERT INTO work_stray (table_name, apart, undated)
     SELECT 'ACT_HI_DEC_IN', COUNT(CASE WHEN r.`ID_` IS NOT NULL AND NOT t.`REMOVAL_TIME_` <=> r.`REMOVAL_TIME_` THEN 1 END),
         COUNT(CASE WHEN t.`REMOVAL_TIME_` IS NULL THEN 1 END)
     FROM `camunda7`.`ACT_HI_DEC_IN` AS t
@@ -1713,7 +1995,17 @@ BEGIN
     LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS r ON r.`ID_` = t.`ROOT_PROC_INST_ID_`
     WHERE NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = t.`ROOT_PROC_INST_ID_`
         AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
-      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
+      AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND (EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
+          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r JOIN `camunda7`.`ACT_HI_TASKINST` AS o ON o.`ID_` = r.`TASK_ID_`
+          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
+          AND r.`ROOT_PROC_INST_ID_` IS NULL AND r.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
+          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`BYTEARRAY_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
@@ -1735,12 +2027,6 @@ BEGIN
           JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
           WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROCESS_INSTANCE_ID_` WHERE t.`ID_` = r.`JOB_EXCEPTION_STACK_ID_`
-          AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
-          WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS f ON f.`ID_` = r.`ROOT_PROC_INST_ID_` AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`
-          WHERE t.`ID_` = r.`CONTENT_ID_`) OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r
-          JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = r.`PROC_INST_ID_` WHERE t.`ID_` = r.`CONTENT_ID_`
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))
           OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r
@@ -1781,7 +2067,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_row$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body a8e8e16d6700]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body a8e8e16d6700]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

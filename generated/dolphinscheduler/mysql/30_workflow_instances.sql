@@ -23,7 +23,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_next$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body 5bf057e3bda0]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
+    [body 5bf057e3bda0]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -67,7 +68,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_members$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 7ebae18ed509]'
+COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the
+    order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of
+    those met from below. [body 7ebae18ed509]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -123,7 +126,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_count$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_count(OUT o_rows longtext)
     SQL SECURITY DEFINER
-COMMENT 'Counts the rows by table that belong to the ids in work_gone, as a JSON list in the order of deletion. Reads only. [body b170fccd390c]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body b170fccd390c]'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     DROP TEMPORARY TABLE IF EXISTS work_k_t_ds_task_instance, work_k_t_ds_alert, work_gone_2;
@@ -172,7 +175,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance, t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. [body 113bd58cc6c9]'
+COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
+    t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance,
+    t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. [body 113bd58cc6c9]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -358,7 +363,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_row$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_row(IN p_key longtext,
     OUT o_key longtext, OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body d73a0b2e88ad]'
+COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
+    cannot hold. [body d73a0b2e88ad]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

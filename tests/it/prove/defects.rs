@@ -214,6 +214,16 @@ const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "hold-of-one-rule",
+        what: "a family goes with a row that is held for another rule",
+        postgres: &[edit("v_held := v_held || v_bound;", "v_bound := v_held;")],
+        mysql: &[edit(
+            "IF v_bound THEN\n        CALL perform(p_rule, 'bound', '');",
+            "IF v_bound AND false THEN\n        CALL perform(p_rule, 'bound', '');",
+        )],
+        noticed_by: &["bound::SERVER::what_a_hold_of_one_rule_keeps_no_other_takes"],
+    },
+    Defect {
         name: "eternal-hold",
         what: "a hold that has ended still holds",
         postgres: &[edit(

@@ -50,15 +50,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         source,
         document: document::of_rule(graph, purge, single.as_ref(), dialect),
         between: document::has_collects(graph, purge, dialect),
-        table_list: escaped(
-            dialect,
-            &purge
-                .steps
-                .iter()
-                .map(|step| graph.table(step.table).name.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
-        ),
         closed: rule.shared == Shared::Closed,
         links: rule
             .hierarchy

@@ -102,7 +102,6 @@ pub(super) struct RuleView {
     /// What the kernel is told of the rule.
     #[serde(skip)]
     pub(super) document: String,
-    pub(super) table_list: String,
     pub(super) closed: bool,
     pub(super) links: Vec<LinkView>,
     pub(super) meets: Vec<MeetView>,

@@ -6,10 +6,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
 COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}. [body @body@]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %},
-        id {{ rule.id_type }} NOT NULL{% endif %}
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
     SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
 END;
 

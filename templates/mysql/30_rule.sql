@@ -6,10 +6,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
 COMMENT 'Makes work_type, with the types and collations of the keys and scopes of {{ rule.table_name }}. [body @body@]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %},
-        id {{ rule.id_type }} NOT NULL{% endif %}
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id, i.{{ rule.key }} AS root_id, {% if rule.per %}i.{{ rule.per }}{% else %}CAST(NULL AS signed){% endif %} AS scope FROM {{ rule.table }} AS i LIMIT 0;
 END;
 {%- if rule.between %}
@@ -42,7 +39,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_source
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_source(IN p_retention bigint, IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides these. [body @body@]'
+COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these. [body @body@]'
 BEGIN
     -- {{ rule.source.why }}
     INSERT INTO work_scope (scope, seconds)
@@ -61,7 +58,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_next
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only. [body @body@]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body @body@]'
 BEGIN
 {%- if rule.per and rule.opt_in %}
     DECLARE v_position integer DEFAULT 0;
@@ -149,7 +146,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_members(
     IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth{% if rule.linked %}, and work_link with their links{% endif %}. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body @body@]'
+COMMENT 'Fills work_member with the rows of p_depth{% if rule.linked %}, and work_link with their links{% endif %}. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body @body@]'
 BEGIN
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
@@ -327,7 +324,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table: {{ rule.table_list }}. [body @body@]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table. [body @body@]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;

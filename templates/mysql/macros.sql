@@ -604,7 +604,7 @@ AND {{ condition }}
 --# create procedure {{ control }}.{{ rule.name }}_row
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column cannot hold. [body @body@]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body @body@]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -10,20 +10,16 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body 97df770af888]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of asset_event. [body 69aad8b280cb]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-        id int NOT NULL
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id int NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`asset_event` AS i LIMIT 0;
 END$$
 
 -- asset_event_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body 0a3866461c15]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 0a3866461c15]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -47,9 +43,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body d75bd0e47841]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
+    the cutoff of roots without one of their scope, and of those met from below. [body d75bd0e47841]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
@@ -103,8 +98,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    asset_alias_asset_event, asset_event. [body e2b522dcd21c]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
+    [body e2b522dcd21c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -161,8 +156,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.asset_event_row$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.asset_event_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body 088b793a7e2f]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body 088b793a7e2f]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

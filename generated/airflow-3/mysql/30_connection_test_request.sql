@@ -10,11 +10,9 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of connection_test_request.id. [body a066a9e155e0]'
+COMMENT 'Makes work_type, whose id has the type and the collation of connection_test_request.id. [body 86788a91af8d]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT t.`id` AS id FROM `airflow`.`connection_test_request` AS t LIMIT 0;
 END$$
 

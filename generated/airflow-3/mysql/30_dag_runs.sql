@@ -10,12 +10,9 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body 2eb0574ab815]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_run. [body 0a94d7a2d1c2]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-        id int NOT NULL
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id int NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`dag_id` AS scope FROM `airflow`.`dag_run` AS i LIMIT 0;
 END$$
 
@@ -36,8 +33,7 @@ END$$
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body 90f28128820a]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 90f28128820a]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -142,9 +138,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body d93577978ecc]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
+    the cutoff of roots without one of their scope, and of those met from below. [body d93577978ecc]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -404,10 +399,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    partitioned_asset_key_log, asset_partition_dag_run, dag_run_note, dagrun_asset_event, deadline, hitl_detail,
-    rendered_task_instance_fields, hitl_detail_history, task_instance_history, task_instance_note, task_map, task_reschedule, xcom,
-    task_instance, task_state_store, dag_run. [body ba47e7604ea4]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
+    [body ba47e7604ea4]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -736,8 +729,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_row$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body d13f0c3299e0]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body d13f0c3299e0]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

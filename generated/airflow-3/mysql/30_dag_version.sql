@@ -10,19 +10,16 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_types$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_version. [body 3c612d9b4429]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of dag_version. [body f11fe81604e4]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, CAST(NULL AS signed) AS scope FROM `airflow`.`dag_version` AS i LIMIT 0;
 END$$
 
 -- dag_version_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body d3ce59e638a9]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body d3ce59e638a9]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -58,9 +55,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_members$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body c37d49659645]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
+    the cutoff of roots without one of their scope, and of those met from below. [body c37d49659645]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
@@ -158,8 +154,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    dag_code, deadline_alert, serialized_dag, dag_version. [body 9655fa4fad23]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
+    [body 9655fa4fad23]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -244,8 +240,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_version_row$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_version_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body b793701eed13]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body b793701eed13]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -10,11 +10,9 @@ USE windrow_camunda7_cases;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_types$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_CASEINST. [body c79b2e84ac0f]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_CASEINST. [body 568f3cf4c2d1]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`CASE_DEF_ID_` AS scope FROM `camunda7`.`ACT_HI_CASEINST` AS i LIMIT 0;
 END$$
 
@@ -38,8 +36,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_source$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_source(IN p_retention bigint,
     IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides
-    these. [body 8e58997d9bae]'
+COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these. [body 8e58997d9bae]'
 BEGIN
     -- Without a policy, the definition in ACT_RE_CASE_DEF says it: HISTORY_TTL_, NULL is for ever. Less than 0 or more than a hundred years
     -- is for ever.
@@ -55,8 +52,7 @@ END$$
 -- case_instances_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_next$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body 396ba5ae83d1]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 396ba5ae83d1]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -99,9 +95,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_members$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body ab1974a8eba4]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
+    the cutoff of roots without one of their scope, and of those met from below. [body ab1974a8eba4]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -220,9 +215,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_delete$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    ACT_HI_CASEACTINST, ACT_GE_BYTEARRAY, ACT_HI_DEC_IN, ACT_HI_DEC_OUT, ACT_HI_DECINST, ACT_HI_DETAIL, ACT_HI_OP_LOG, ACT_HI_ATTACHMENT,
-    ACT_HI_COMMENT, ACT_HI_IDENTITYLINK, ACT_HI_TASKINST, ACT_HI_VARINST, ACT_HI_CASEINST. [body 169951d43905]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
+    [body 169951d43905]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -421,8 +415,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.case_instances_row$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.case_instances_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body fcec28df3bba]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body fcec28df3bba]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -10,11 +10,9 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_BATCH. [body f6cd646acb25]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_BATCH. [body 4c73b1eba854]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, i.`TYPE_` AS scope FROM `camunda7`.`ACT_HI_BATCH` AS i LIMIT 0;
 END$$
 
@@ -34,8 +32,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_source$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_source(IN p_retention bigint,
     IN p_scope varchar(255)) SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with the scopes that have no policy, and the seconds that they are kept, NULL: for ever. p_retention overrides
-    these. [body 3a602590bbcf]'
+COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these. [body 3a602590bbcf]'
 BEGIN
     -- Without a policy, the spec says it by value.
     INSERT INTO work_scope (scope, seconds)
@@ -52,8 +49,7 @@ END$$
 -- batches_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body ca9cf9eec881]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body ca9cf9eec881]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -79,9 +75,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_members(IN p_depth integer, IN p_lock boolean,
     IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body e9d91fddbd17]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
+    the cutoff of roots without one of their scope, and of those met from below. [body e9d91fddbd17]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -228,8 +223,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    ACT_HI_INCIDENT, ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG, ACT_HI_BATCH. [body 75ac9c179a00]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
+    [body 75ac9c179a00]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -347,8 +342,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_row$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body 8ae727784990]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body 8ae727784990]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -10,11 +10,9 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of ACT_RU_TASK_METER_LOG.ID_. [body bbb1c1abdce6]'
+COMMENT 'Makes work_type, whose id has the type and the collation of ACT_RU_TASK_METER_LOG.ID_. [body ce4663aceef9]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT t.`ID_` AS id FROM `camunda7`.`ACT_RU_TASK_METER_LOG` AS t LIMIT 0;
 END$$
 

@@ -10,11 +10,9 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_types$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_JOB_LOG. [body d9c624d48ce9]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of ACT_HI_JOB_LOG. [body 4d3a851059af]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT i.`ID_` AS id, i.`ID_` AS root_id, CAST(NULL AS signed) AS scope FROM `camunda7`.`ACT_HI_JOB_LOG` AS i LIMIT 0;
 END$$
 
@@ -22,8 +20,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body dc457c558921]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body dc457c558921]'
 BEGIN
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);
@@ -49,9 +46,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_members$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the order of their keys, so that two
-    batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.
-    [body ca935967d539]'
+COMMENT 'Fills work_member with the rows of p_depth. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above:
+    the cutoff of roots without one of their scope, and of those met from below. [body ca935967d539]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff)
@@ -140,8 +136,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    ACT_GE_BYTEARRAY, ACT_HI_JOB_LOG. [body 0e1fb822cb5c]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
+    [body 0e1fb822cb5c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -205,8 +201,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_row$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body af2e5d0376ef]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body af2e5d0376ef]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -10,11 +10,9 @@ USE windrow_camunda7;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_types$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of ACT_HI_PROCINST.ID_. [body 214946809736]'
+COMMENT 'Makes work_type, whose id has the type and the collation of ACT_HI_PROCINST.ID_. [body 53f4a30f1da4]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY) ENGINE = InnoDB AS
     SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_PROCINST` AS t LIMIT 0;
 END$$
 
@@ -2067,8 +2065,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_row$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_row(IN p_key longtext, OUT o_key longtext,
     OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body a8e8e16d6700]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body a8e8e16d6700]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

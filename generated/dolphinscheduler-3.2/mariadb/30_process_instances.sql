@@ -10,12 +10,9 @@ USE windrow_dolphinscheduler_3_2;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_types$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_process_instance. [body 7729dd0fd541]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_process_instance. [body 95912b63ce1c]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-        id bigint NOT NULL
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id bigint NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_process_instance` AS i LIMIT 0;
 END$$
 
@@ -23,8 +20,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_next$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body 356277271af4]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 356277271af4]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -68,9 +64,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_members$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the
-    order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of
-    those met from below. [body ca9ec39e104c]'
+COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body ca9ec39e104c]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -178,9 +173,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_dq_execute_result, t_ds_error_command, t_ds_relation_process_instance,
-    t_ds_relation_sub_workflow, t_ds_task_group_queue, t_ds_dq_task_statistics_value, t_ds_task_instance, t_ds_process_instance.
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
     [body 0b9165433fcc]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
@@ -373,8 +366,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_row$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_row(IN p_key longtext,
     OUT o_key longtext, OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body 1d1785ff31c1]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body 1d1785ff31c1]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

@@ -10,12 +10,9 @@ USE windrow_dolphinscheduler;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_types$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_types() SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_workflow_instance. [body 896b82166dfe]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of t_ds_workflow_instance. [body 3422e7e07744]'
 BEGIN
-    CREATE TEMPORARY TABLE work_type (
-        pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
-        id bigint NOT NULL
-    ) ENGINE = InnoDB AS
+    CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY, id bigint NOT NULL) ENGINE = InnoDB AS
     SELECT i.`id` AS id, i.`id` AS root_id, i.`project_code` AS scope FROM `dolphinscheduler`.`t_ds_workflow_instance` AS i LIMIT 0;
 END$$
 
@@ -23,8 +20,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_next$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor, oldest first, that work_scope lets be cleaned. Reads only.
-    [body 5bf057e3bda0]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 5bf057e3bda0]'
 BEGIN
     DECLARE v_position integer DEFAULT 0;
     DECLARE v_count    bigint DEFAULT 0;
@@ -68,9 +64,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_members$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_members(IN p_depth integer,
     IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that FOR UPDATE SKIP LOCKED gets, in the
-    order of their keys, so that two batches cannot deadlock. p_default, p_above: the cutoff of roots without one of their scope, and of
-    those met from below. [body 7ebae18ed509]'
+COMMENT 'Fills work_member with the rows of p_depth, and work_link with their links. p_lock: those that SKIP LOCKED gets, in the order of
+    their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body 7ebae18ed509]'
 BEGIN
     IF p_lock THEN
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff, scope)
@@ -175,9 +170,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in the caller''s transaction (READ COMMITTED), and answers how many by table:
-    t_ds_alert_send_status, t_ds_alert, t_ds_command, t_ds_error_command, t_ds_relation_sub_workflow, t_ds_relation_workflow_instance,
-    t_ds_serial_command, t_ds_task_group_queue, t_ds_task_instance_context, t_ds_task_instance, t_ds_workflow_instance. [body 113bd58cc6c9]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
+    [body 113bd58cc6c9]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -363,8 +357,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_row$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_row(IN p_key longtext,
     OUT o_key longtext, OUT o_found boolean) SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, as the server writes it, and whether the rule could ever delete it; NULL for what the column
-    cannot hold. [body d73a0b2e88ad]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body d73a0b2e88ad]'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;

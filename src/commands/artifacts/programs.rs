@@ -5,6 +5,10 @@ pub(super) const REMOVERS: &[&str] = &[
     "rm", "unlink", "rmdir", "shred", "truncate", "mv", "test", "[", "ls", "stat",
 ];
 
+/// Operators of `test` by which a shell that has it built in reads an operand as the name of a variable or as a sum, and runs
+/// what stands in its brackets.
+pub(super) const COMPUTING: &[&str] = &["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+
 /// Shells that read quotes as `sh` does.
 pub(super) const SHELLS: &[&str] = &["sh", "ash", "bash", "dash", "ksh", "mksh", "yash", "zsh"];
 

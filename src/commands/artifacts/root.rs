@@ -28,6 +28,9 @@ impl Root {
         };
         let real = match (files, folder.canonicalize()) {
             (Files::Elsewhere, _) | (Files::Unknown, Err(_)) => None,
+            (_, Ok(real)) if real == Path::new("/") => {
+                return Err(refuse("it is a link to `/`, and confines nothing").into());
+            }
             (_, Ok(real)) => Some(real),
             (Files::Here, Err(error)) => return Err(refuse(&error.to_string()).into()),
         };
@@ -146,6 +149,10 @@ mod tests {
             for name in ["out/a", "out/gone", "out.log", "none.log", "none.log/a"] {
                 assert!(at(name).is_err(), "{name}");
             }
+        }
+        symlink("/", place("all")).expect("a link");
+        for root in [&*text("all"), &*text("all/"), "/proc/self/root"] {
+            assert!(Root::new(Path::new(root), Files::Here).is_err(), "{root}");
         }
         let root = Root::new(&place("logs"), Files::Here).expect("a root");
         assert!(root.confine(&text("other/a")).is_err());

@@ -8,7 +8,9 @@
 //! - Every other program gets plain paths only ([`is_plain`]), which are the same word however often a shell reads them.
 //! - A program that is known to run its own words ([`runs_words`], a second shell) gets none of them.
 
-use super::programs::{BUILTINS, OF_SSH, REMOVERS, SHELLS, file_name, runs_words};
+use std::borrow::Cow;
+
+use super::programs::{BUILTINS, COMPUTING, OF_SSH, REMOVERS, SHELLS, file_name, runs_words};
 use crate::failure::Failure;
 
 const PLACES: [&str; 4] = ["{host:name}", "{host}", "{path:q}", "{path}"];
@@ -88,10 +90,15 @@ impl Template {
                 name: "",
             },
         };
-        let ended = |at: usize| self.words[..at].iter().any(|(word, _)| word == "--");
+        // With `./` in front it is the same file, and no option of any program.
+        let path = match path.starts_with('-') {
+            true => Cow::from(format!("./{path}")),
+            false => Cow::from(path),
+        };
+        let path = path.as_ref();
         let quoted = shell_words::quote(path);
         let mut filled = Vec::with_capacity(self.words.len());
-        for (at, (word, place)) in self.words.iter().enumerate() {
+        for (word, place) in &self.words {
             if word.contains("{path") {
                 let plain_only = matches!(place, Place::Plain | Place::Text { any: false });
                 if plain_only && !is_plain(path) {
@@ -101,9 +108,11 @@ impl Template {
                             .to_owned(),
                     );
                 }
-                if path.starts_with('-') && !ended(at) && !word.contains("-- {path") {
+                let is_far = self.files == Files::Elsewhere && matches!(place, Place::Text { .. });
+                if is_far && path.contains(|c: char| "\\!".contains(c) || c.is_control()) {
                     return Err(
-                        "the path starts with `-`, and the command has no `--` before it"
+                        "the path has a backslash, a `!` or a control character, which not every shell on the other side \
+                         of `ssh` takes for itself between quotes"
                             .to_owned(),
                     );
                 }
@@ -348,7 +357,9 @@ fn check_text(words: &[String]) -> Result<bool, Refusal> {
                 "let one shell call `rm` itself: `ssh {host:name} rm -f -- {path:q}`".to_owned(),
             ));
         }
-        starts_nothing &= REMOVERS.contains(&file_name(program))
+        let computes = ["test", "["].contains(&file_name(program))
+            && own.iter().any(|word| COMPUTING.contains(&word.as_str()));
+        starts_nothing &= REMOVERS.contains(&file_name(program)) && !computes
             || ["fi", "done", "}", "true", "exit"].contains(&program.as_str());
     }
     Ok(starts_nothing)
@@ -619,11 +630,52 @@ mod tests {
                 assert!(words(command, host, path).is_err(), "{host:?} {path}");
             }
         }
-        assert!(words("rm {path}", None, "-rf").is_err());
-        assert!(words("rm -- {path}", None, "-rf").is_ok());
+        // Behind a host or a shell, `--` ends other options than those of the program that removes.
+        for command in [
+            "rm {path}",
+            "rm -- {path}",
+            "ssh -- a rm {path:q}",
+            "sh -c -- 'rm {path:q}'",
+            "sh -c 'test -e {path:q} && rm {path:q}; ls -- {path:q}'",
+            "tool -x -- {host} {path}",
+        ] {
+            let words = words(command, Some("a"), "-rf").expect("words");
+            let mut words = words.iter().flat_map(|word| word.split_whitespace());
+            assert!(words.any(|word| word == "./-rf"), "{command}");
+            assert!(!words.any(|word| word == "-rf"), "{command}");
+        }
         assert!(words("rm {file}", None, "/a").is_err());
         assert!(words("{path}", None, "/bin/sh").is_err());
         assert!(words("rm 'x {path}", None, "/a").is_err());
+    }
+
+    /// `bash` and `ksh` run what stands in the brackets of an operand that is the name of a variable, or a number.
+    #[test]
+    fn no_shell_computes_what_a_row_names() {
+        for operator in COMPUTING {
+            for command in [
+                format!("bash -c '[ {operator} {{path:q}} ] && rm -- {{path:q}}'"),
+                format!("ksh -c 'test {{path:q}} {operator} 1; rm -- {{path:q}}'"),
+            ] {
+                assert!(words(&command, None, "/a").is_ok(), "{command}");
+                assert!(words(&command, None, "a[$(touch b)]").is_err(), "{command}");
+            }
+        }
+    }
+
+    /// Not every shell reads quotes as `sh` does: to `fish` a backslash between them means something, to `csh` a `!`.
+    #[test]
+    fn a_shell_elsewhere_gets_what_every_shell_takes_for_itself() {
+        for odd in ["/a\\'; touch b; '", "/a!b", "/a\nb", "/a\u{7}b"] {
+            for (command, works) in [
+                ("ssh a rm -f -- {path:q}", false),
+                ("sudo ssh a 'rm -f -- {path:q}'", false),
+                ("sh -c 'rm -f -- {path:q}'", true),
+                ("rm -f -- {path}", true),
+            ] {
+                assert_eq!(words(command, None, odd).is_ok(), works, "{command} {odd}");
+            }
+        }
     }
 
     #[test]

@@ -338,6 +338,36 @@ fn a_file_that_a_row_still_names_stays() {
         drain_at(url, "rm -- {path}", &[]).expect(1, &["1 file removed, 1 failed"]);
         assert!(!Path::new(&place(names[2])).exists());
         assert!(Path::new(&place(names[1])).exists());
+        // Another spelling names the same file, on either side.
+        for (written, spelled) in [
+            ("a.log", "./a.log"),
+            ("a.log", "/a.log"),
+            ("a.log", "a.log/"),
+            ("a.log", "a.log/."),
+            (".//./a.log", "a.log"),
+            ("/a.log", "./a.log"),
+        ] {
+            fs::write(place("a.log"), "log").expect("a file");
+            execute("DELETE FROM t_ds_task_instance");
+            execute(&format!("DELETE FROM {W}.artifact"));
+            let at = |name: &str| quote(&format!("{}/{name}", folder.path().display()));
+            execute(&format!(
+                "INSERT INTO {W}.artifact (run_id, rule, host, path) VALUES (1, 'workflow_instances', 'worker:1', {})",
+                at(written)
+            ));
+            execute(&format!(
+                "INSERT INTO t_ds_task_instance (id, name, task_type, task_code, task_definition_version, state, host, log_path) VALUES (1, 'a', 'SHELL', 1, 1, 7, 'worker:1', {})",
+                at(spelled)
+            ));
+            drain_at(url, "rm -- {path}", &[])
+                .expect(1, &["0 files removed, 1 failed", "still names it"]);
+            assert!(Path::new(&place("a.log")).exists(), "{written} {spelled}");
+            execute("DELETE FROM t_ds_task_instance");
+            execute(&format!(
+                "UPDATE {W}.artifact SET next_attempt_at = '2000-01-01'"
+            ));
+            drain_at(url, "rm -- {path}", &[]).expect(0, &["1 file removed, 0 failed"]);
+        }
     };
     let mut database = Database::history();
     let url = database.url.clone();

@@ -294,25 +294,38 @@ END;
 CREATE PROCEDURE named_artifacts(IN p_artifacts longtext)
 SQL SECURITY DEFINER
 COMMENT 'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table:
-    they must stay. Asked before a file is removed. Without an index on the path, it reads that table from end to end.'
+    they must stay, in any spelling (a//b, a/./b). Asked before a file is removed. It reads the paths of that table from
+    end to end.'
 BEGIN
-    DECLARE v_text   longtext;
-    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_text     longtext;
+    DECLARE v_asked    varchar(400) DEFAULT CONCAT(
+        'JSON_TABLE(@windrow_artifacts, ''$[*]'' COLUMNS (artifact_id bigint PATH ''$'')) AS k ',
+        'STRAIGHT_JOIN artifact AS a ON a.artifact_id = k.artifact_id '
+    );
+    -- Without doubled slashes, dots that name a folder itself, and a slash at the end: the same file.
+    DECLARE v_shortest varchar(400) DEFAULT 'REGEXP_REPLACE(REGEXP_REPLACE(@, ''/([.]?/)+'', ''/''), ''(?<=.)/[.]?$'', '''')';
+    DECLARE v_length   bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     CALL drop_shadows();
     SET SESSION group_concat_max_len = 65536, @windrow_artifacts = p_artifacts;
     SELECT GROUP_CONCAT(CONCAT(
-        'SELECT a.artifact_id, ', QUOTE(f.table_name), ' AS named_by ',
-        'FROM JSON_TABLE(@windrow_artifacts, ''$[*]'' COLUMNS (artifact_id bigint PATH ''$'')) AS k ',
-        'STRAIGHT_JOIN artifact AS a ON a.artifact_id = k.artifact_id ',
-        'WHERE EXISTS (SELECT 1 FROM ',
-        CONCAT_WS('.', CONCAT('`', REPLACE(s.schema_name, '`', '``'), '`'), CONCAT('`', REPLACE(f.table_name, '`', '``'), '`')),
-        ' AS t WHERE t.', CONCAT('`', REPLACE(f.path, '`', '``'), '`'), ' = a.path)'
-    ) ORDER BY f.place SEPARATOR ' UNION ALL ')
+        'SELECT a.artifact_id, ', n.name, ' AS named_by FROM ', v_asked, 'WHERE EXISTS (SELECT 1 FROM ', n.class, ' AS t WHERE t.', n.path,
+        ' = a.path) OR EXISTS (SELECT 1 FROM ', n.class, ' AS t WHERE t.', n.path, ' = ', REPLACE(v_shortest, '@', 'a.path'),
+        ') UNION ALL SELECT a.artifact_id, ', n.name, ' FROM (SELECT DISTINCT ', REPLACE(v_shortest, '@', CONCAT('t.', n.path)),
+        ' AS path FROM ', n.class, ' AS t WHERE t.', n.path, ' REGEXP ''/[.]?(/|$)'') AS o STRAIGHT_JOIN (', v_asked, ') WHERE ',
+        REPLACE(v_shortest, '@', 'a.path'), ' = o.path'
+    ) ORDER BY n.place SEPARATOR ' UNION ALL ')
     INTO v_text
-    FROM spec AS s
-    JOIN JSON_TABLE(s.document, '$.files[*]' COLUMNS (
-        place FOR ORDINALITY, table_name varchar(64) PATH '$[0]', path varchar(64) PATH '$[1]'
-    )) AS f;
+    FROM (
+        SELECT
+            f.place,
+            QUOTE(f.table_name) AS name,
+            CONCAT('`', REPLACE(s.schema_name, '`', '``'), '`.`', REPLACE(f.table_name, '`', '``'), '`') AS class,
+            CONCAT('`', REPLACE(f.path, '`', '``'), '`') AS path
+        FROM spec AS s
+        JOIN JSON_TABLE(s.document, '$.files[*]' COLUMNS (
+            place FOR ORDINALITY, table_name varchar(64) PATH '$[0]', path varchar(64) PATH '$[1]'
+        )) AS f
+    ) AS n;
     SET SESSION group_concat_max_len = v_length;
     -- No rule of the spec may name files.
     CALL run_text(COALESCE(v_text, 'SELECT NULL AS artifact_id, NULL AS named_by FROM DUAL WHERE false'));

@@ -231,7 +231,9 @@ SET search_path FROM CURRENT
 SET row_security = off
 AS $windrow$
 DECLARE
-    v_file record;
+    -- Without doubled slashes, dots that name a folder itself, and a slash at the end: the same file.
+    v_shortest constant text := $text$regexp_replace(regexp_replace(%s::text, '/([.]?/)+', '/', 'g'), '(?<=.)/[.]?$', '')$text$;
+    v_file     record;
 BEGIN
     FOR v_file IN
         SELECT s.schema_name, f.said ->> 0 AS name, f.said ->> 1 AS path
@@ -241,12 +243,16 @@ BEGIN
     LOOP
         RETURN QUERY EXECUTE format(
             $named$
-            SELECT a.artifact_id, %L
+            SELECT a.artifact_id, %1$L
             FROM artifact AS a
             WHERE a.artifact_id IN (SELECT k.artifact_id::bigint FROM jsonb_array_elements_text($1) AS k(artifact_id))
-              AND EXISTS (SELECT FROM %I.%I AS t WHERE t.%I = a.path)
+              AND (
+                  EXISTS (SELECT FROM %2$I.%1$I AS t WHERE t.%3$I = a.path)
+                  OR EXISTS (SELECT FROM %2$I.%1$I AS t WHERE t.%3$I = %4$s)
+                  OR %4$s IN (SELECT %5$s FROM %2$I.%1$I AS t WHERE t.%3$I::text ~ '/[.]?(/|$)')
+              )
             $named$,
-            v_file.name, v_file.schema_name, v_file.name, v_file.path
+            v_file.name, v_file.schema_name, v_file.path, format(v_shortest, 'a.path'), format(v_shortest, format('t.%I', v_file.path))
         )
         USING p_artifacts;
     END LOOP;
@@ -254,5 +260,5 @@ END
 $windrow$;
 --# comment on function named_artifacts
 COMMENT ON FUNCTION named_artifacts(jsonb) IS
-    'Which files of a JSON array of numbers a row that is there still names, whatever its host, and in which table: they must stay. Asked '
-    'before a file is removed. Without an index on the path, it reads that table from end to end.';
+    'Which files of a JSON array of numbers a row that is there still names, whatever its host and in any spelling (a//b, a/./b), and in '
+    'which table: they must stay. Asked before a file is removed. It reads the paths of that table from end to end.';

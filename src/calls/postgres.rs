@@ -126,7 +126,10 @@ SELECT
             CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
             (
                 SELECT pg_catalog.string_agg(t.told, ' ' ORDER BY t.told COLLATE \"C\")
-                FROM pg_catalog.unnest(p.proconfig) AS s(setting)
+                FROM (
+                    SELECT pg_catalog.regexp_replace(c.value, '\"([a-z_][a-z0-9_]*)\"', E'\\\\1', 'g')
+                    FROM pg_catalog.unnest(p.proconfig) AS c(value)
+                ) AS s(setting)
                 CROSS JOIN LATERAL (SELECT CASE s.setting
                     WHEN pg_catalog.concat('search_path=', pg_catalog.quote_ident($1), ', pg_catalog, pg_temp') THEN 'search_path from current'
                     ELSE pg_catalog.lower(s.setting)

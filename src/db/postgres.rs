@@ -65,7 +65,7 @@ pub(super) fn connect(url: &Url) -> anyhow::Result<Box<dyn Database>> {
     // Instants without a zone, in options and in answers, are meant in UTC. To compile a query of the catalog takes longer
     // than to answer it.
     client
-        .batch_execute("SET TIME ZONE 'UTC'; SET jit = off")
+        .batch_execute("SET TIME ZONE 'UTC'; SET jit = off; SET quote_all_identifiers = off")
         .map_err(statement_failure)?;
     Ok(Box::new(Postgres {
         client,

@@ -71,6 +71,7 @@ pub(super) fn who(graph: &Graph, plan: &Plan, asked: Asked) -> String {
         (role("owner"), "owner"),
         (role("operator"), "operator"),
         (role("auditor"), "auditor"),
+        (role("schedule"), "login"),
         (dialect.text(&graph.schema), "schema"),
         (list(document::going(graph, plan)), "tables"),
         (

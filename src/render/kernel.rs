@@ -33,6 +33,7 @@ const PARTS: &[(&str, Text)] = &[
     ("callable.sql", text!("postgres/parts/callable.sql")),
     ("claims.sql", text!("postgres/parts/claims.sql")),
     ("rights.sql", text!("postgres/parts/rights.sql")),
+    ("held.sql", text!("postgres/parts/held.sql")),
 ];
 
 /// A query for what somebody else has made under windrow's names; `who` is a query for these.

@@ -51,6 +51,10 @@ SET @windrow_statement = (
         AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
     WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = {{ owner_literal }}
       AND p.table_schema <> {{ control_literal }}
+{%- if throttles.queries %}
+      -- What the queries of the spec read is granted by hand.
+      AND p.privilege_type NOT IN ('SELECT', 'SELECT of a column')
+{%- endif %}
       AND n.name IS NULL
 );
 --# parse the revocation of rights that the spec no longer needs

@@ -16,13 +16,20 @@ BEGIN
         FROM pg_attribute AS t CROSS JOIN LATERAL aclexplode(t.attacl) AS a
         WHERE a.grantee = {{ owner_literal }}::regrole
         UNION ALL
-        SELECT DISTINCT format('ALL ON %s', c.oid::regclass)
+        SELECT DISTINCT format('%s ON %s', a.privilege_type, c.oid::regclass)
         FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
         WHERE c.relnamespace <> {{ control_literal }}::regnamespace AND a.grantee = {{ owner_literal }}::regrole
+{%- if throttles.queries %}
+          -- What the queries of the spec read is granted by hand.
+          AND a.privilege_type <> 'SELECT'
+{%- endif %}
         UNION ALL
-        SELECT DISTINCT format('ALL ON SCHEMA %I', n.nspname)
+        SELECT DISTINCT format('%s ON SCHEMA %I', a.privilege_type, n.nspname)
         FROM pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
         WHERE n.nspname <> {{ control_literal }} AND a.grantee = {{ owner_literal }}::regrole
+{%- if throttles.queries %}
+          AND a.privilege_type <> 'USAGE'
+{%- endif %}
     LOOP
         EXECUTE format('REVOKE %s FROM {{ owner }}', v_right.told);
     END LOOP;

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
 use windrow::bundle::Bundle;
-use windrow::dialect::Dialect;
+use windrow::dialect::{DIALECTS, Dialect};
 use windrow::sandbox::{self, Postgres, Settings};
 
 use windrow::graph::Shared;
@@ -29,6 +29,9 @@ tests! {
         a_superuser_who_restores_lends_nothing_either,
         a_login_without_rights_blocks_no_run,
         a_right_that_the_spec_no_longer_needs_is_taken_back,
+        what_a_query_of_the_spec_reads_stays_granted,
+        a_publication_of_all_tables_is_no_matter,
+        a_server_that_quotes_all_names_is_no_matter,
         a_restart_disarms_only_who_was_armed_until_then,
         the_place_of_a_server_is_part_of_what_is_armed,
         what_stands_in_the_control_database_is_refused_by_name,
@@ -299,6 +302,9 @@ fn what_is_changed_beside_a_body_is_told() -> Result<()> {
          CREATE FUNCTION public.evil() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$",
     )?;
     rig::install(&mut admin)?;
+    // As the schedule has made it.
+    let login = format!("{W}_schedule");
+    admin.batch_execute(&format!("CREATE ROLE {login} LOGIN IN ROLE {W}_operator"))?;
     let bundle = rig::bundle()?;
     let preview = format!("{W}.preview(jsonb)");
     for (change, undo, says) in [
@@ -435,6 +441,100 @@ fn what_is_changed_beside_a_body_is_told() -> Result<()> {
             format!("CREATE RULE mine AS ON INSERT TO {W}.hold DO INSTEAD NOTHING"),
             &*format!("DROP RULE mine ON {W}.hold"),
             "rule mine",
+        ),
+        (
+            format!("ALTER ROLE {login} SUPERUSER"),
+            &*format!("ALTER ROLE {login} NOSUPERUSER"),
+            "may do everything",
+        ),
+        (
+            format!("GRANT pg_read_server_files TO {login}"),
+            &*format!("REVOKE pg_read_server_files FROM {login}"),
+            "is a member of pg_read_server_files",
+        ),
+        (
+            format!("GRANT {login} TO mallory"),
+            &*format!("REVOKE {login} FROM mallory"),
+            "is granted to mallory, who is no operator",
+        ),
+        (
+            format!("GRANT pg_write_all_data TO {W}_operator"),
+            &*format!("REVOKE pg_write_all_data FROM {W}_operator"),
+            "is a member of pg_write_all_data",
+        ),
+        (
+            format!("GRANT nick TO {W}_auditor"),
+            &*format!("REVOKE nick FROM {W}_auditor"),
+            "is a member of nick",
+        ),
+        (
+            format!("GRANT DELETE ON t_ds_alert TO {W}_operator"),
+            &*format!("REVOKE ALL ON t_ds_alert FROM {W}_operator"),
+            "DELETE by",
+        ),
+        (
+            format!("GRANT UPDATE (id) ON t_ds_alert TO {W}_auditor"),
+            &*format!("REVOKE UPDATE (id) ON t_ds_alert FROM {W}_auditor"),
+            "UPDATE by",
+        ),
+        (
+            format!("GRANT SELECT, DELETE ON t_ds_user TO {W}_owner"),
+            "",
+            "may besides what the spec needs: DELETE on table public.t_ds_user",
+        ),
+        (
+            format!("GRANT UPDATE (state) ON t_ds_workflow_instance TO {W}_owner"),
+            "",
+            "may besides what the spec needs: UPDATE on column public.t_ds_workflow_instance.state",
+        ),
+        (
+            format!("REVOKE DELETE ON t_ds_alert FROM {W}_owner"),
+            "",
+            "may no longer: DELETE on table public.t_ds_alert",
+        ),
+        (
+            format!("GRANT EXECUTE ON FUNCTION {preview} TO {W}_auditor WITH GRANT OPTION; SET ROLE {W}_auditor;
+                     GRANT EXECUTE ON FUNCTION {preview} TO nick; RESET ROLE"),
+            "",
+            "may be called, and granted to others, by",
+        ),
+        (
+            format!(
+                "CREATE FUNCTION {W}.mine() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$; ALTER FUNCTION {W}.mine() OWNER TO {W}_owner;
+                 REVOKE ALL ON FUNCTION {W}.mine() FROM PUBLIC; CREATE TRIGGER mine BEFORE INSERT ON {W}.hold FOR EACH ROW EXECUTE FUNCTION {W}.mine()"
+            ),
+            &*format!("DROP FUNCTION {W}.mine() CASCADE"),
+            "trigger mine",
+        ),
+        (
+            format!("ALTER TABLE {W}.setting DISABLE TRIGGER log_setting"),
+            "",
+            "is disabled",
+        ),
+        (
+            format!("DROP TRIGGER check_setting ON {W}.setting"),
+            "",
+            "is missing",
+        ),
+        (
+            format!("ALTER TABLE {W}.policy ENABLE ROW LEVEL SECURITY"),
+            &*format!("ALTER TABLE {W}.policy DISABLE ROW LEVEL SECURITY"),
+            "has row security",
+        ),
+        (
+            format!("ALTER TABLE {W}.hold SET UNLOGGED"),
+            &*format!("ALTER TABLE {W}.hold SET LOGGED"),
+            "is not logged",
+        ),
+        (
+            format!("CREATE TABLE public.more () INHERITS ({W}.hold)"),
+            "DROP TABLE public.more",
+            "has the rows of",
+        ),
+        (
+            format!("CREATE OR REPLACE VIEW {W}.open_hours AS SELECT 1 AS position, 'always' AS written, '1234567' AS days, '00:00'::time AS begins, '00:00'::time AS ends, 'UTC' AS zone, NULL::text AS changed_by, NULL::timestamptz AS changed_at"),
+            "",
+            "is another than the installation made",
         ),
     ] {
         let before = violations(&mut admin)?;
@@ -820,6 +920,70 @@ fn a_right_that_the_spec_no_longer_needs_is_taken_back() -> Result<()> {
     rig::install(&mut admin)?;
     let left = rig::texts(&mut admin, &rights)?;
     ensure!(left == needed, "{left:?}");
+    Ok(())
+}
+
+/// The owner role reads what a query of the spec names, and nobody but who wrote it knows what that is.
+fn what_a_query_of_the_spec_reads_stays_granted() -> Result<()> {
+    for dialect in DIALECTS.iter().copied() {
+        let mut graph = dolphinscheduler(Shared::Closed);
+        let mut made = Installation::armed(dialect, &graph);
+        let (name, owner) = (made.name.clone(), format!("{}_owner", made.control));
+        made.execute("CREATE TABLE calm (is_calm integer); INSERT INTO calm VALUES (1)");
+        let table = match dialect {
+            Dialect::Postgres => "public.calm".to_owned(),
+            _ => format!("{name}.calm"),
+        };
+        graph.rules[0].limits.wait_while_sql = Some(format!("SELECT count(*) = 0 FROM {table}"));
+        made.execute(&format!("GRANT SELECT ON calm TO {owner}"));
+        for _ in 0..2 {
+            made.install(&graph);
+            let result = made.run(json!({}))?;
+            ensure!(result["status"] == "done", "{dialect:?}: {result}");
+        }
+    }
+    Ok(())
+}
+
+/// A publication of all tables takes no DELETE from a table whose rows it cannot name: nor an installation.
+fn a_publication_of_all_tables_is_no_matter() -> Result<()> {
+    let server = Postgres::start(&Settings::default())?;
+    let mut admin = database(&server, "ds")?;
+    rig::install(&mut admin)?;
+    admin.batch_execute(&format!(
+        "CREATE PUBLICATION everything FOR ALL TABLES; CALL {W}.arm()"
+    ))?;
+    rig::install(&mut admin)?;
+    rig::set_policies(&mut admin)?;
+    let result = rig::run(&mut admin, &json!({"run_families": 3}))?;
+    ensure!(result["rules"][0]["families"] == 3, "{result}");
+    Ok(())
+}
+
+/// `quote_all_identifiers` changes how the server writes names and definitions, and none of these.
+fn a_server_that_quotes_all_names_is_no_matter() -> Result<()> {
+    let server = Postgres::start(&Settings::default())?;
+    let bundle = rig::bundle()?;
+    drop(database(&server, "ds")?);
+    for setting in ["on", "off"] {
+        Client::connect(&server.url("ds", "postgres"), NoTls)?.batch_execute(&format!(
+            "ALTER DATABASE ds SET quote_all_identifiers = {setting}"
+        ))?;
+        let mut admin = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+        if setting == "on" {
+            rig::install(&mut admin)?;
+        }
+        for look in ["on", "off"] {
+            admin.batch_execute(&format!("SET quote_all_identifiers = {look}"))?;
+            let broken = violations(&mut admin)?;
+            ensure!(broken == "[]", "{setting}, {look}: {broken}");
+            // The program looks without.
+            if look == "off" {
+                let told = deviations(&mut admin, &bundle)?;
+                ensure!(told.is_empty(), "{setting}: {told:?}");
+            }
+        }
+    }
     Ok(())
 }
 

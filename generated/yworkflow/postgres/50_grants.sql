@@ -15,11 +15,11 @@ BEGIN
         FROM pg_attribute AS t CROSS JOIN LATERAL aclexplode(t.attacl) AS a
         WHERE a.grantee = 'windrow_yworkflow_owner'::regrole
         UNION ALL
-        SELECT DISTINCT format('ALL ON %s', c.oid::regclass)
+        SELECT DISTINCT format('%s ON %s', a.privilege_type, c.oid::regclass)
         FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
         WHERE c.relnamespace <> 'windrow_yworkflow'::regnamespace AND a.grantee = 'windrow_yworkflow_owner'::regrole
         UNION ALL
-        SELECT DISTINCT format('ALL ON SCHEMA %I', n.nspname)
+        SELECT DISTINCT format('%s ON SCHEMA %I', a.privilege_type, n.nspname)
         FROM pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
         WHERE n.nspname <> 'windrow_yworkflow' AND a.grantee = 'windrow_yworkflow_owner'::regrole
     LOOP

@@ -319,7 +319,8 @@ BEGIN
         SELECT
             f.place,
             QUOTE(f.table_name) AS name,
-            CONCAT('`', REPLACE(s.schema_name, '`', '``'), '`.`', REPLACE(f.table_name, '`', '``'), '`') AS class,
+            CONCAT_WS('.', CONCAT('`', REPLACE(s.schema_name, '`', '``'), '`'), CONCAT('`', REPLACE(f.table_name, '`', '``'), '`'))
+                AS class,
             CONCAT('`', REPLACE(f.path, '`', '``'), '`') AS path
         FROM spec AS s
         JOIN JSON_TABLE(s.document, '$.files[*]' COLUMNS (

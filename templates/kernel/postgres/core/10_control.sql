@@ -36,6 +36,7 @@ BEGIN
                 v_owner AS owner,
                 v_spec -> 'roles' ->> 'operator' AS operator,
                 v_spec -> 'roles' ->> 'auditor' AS auditor,
+                v_spec -> 'roles' ->> 'login' AS login,
                 v_spec ->> 'schema' AS schema,
                 ARRAY(SELECT t.key FROM jsonb_each(v_spec -> 'tables') AS t WHERE t.value ->> 'goes' = 'true') AS tables,
                 ARRAY[current_user, session_user] AS installers,
@@ -219,6 +220,7 @@ CREATE OR REPLACE FUNCTION routine_hash(p_routine oid)
 RETURNS text
 LANGUAGE sql STABLE
 SET search_path FROM CURRENT
+SET quote_all_identifiers = off
 AS $windrow$
     SELECT left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12)
     FROM pg_proc AS p
@@ -230,7 +232,8 @@ AS $windrow$
         CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
         (
             SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
-            FROM unnest(p.proconfig) AS s(setting)
+            -- A server that quotes all names quotes these, too.
+            FROM (SELECT regexp_replace(c.value, '"([a-z_][a-z0-9_]*)"', E'\\1', 'g') FROM unnest(p.proconfig) AS c(value)) AS s(setting)
             CROSS JOIN LATERAL (SELECT CASE s.setting
                 WHEN format('search_path=%I, pg_catalog, pg_temp', current_schema()) THEN 'search_path from current'
                 ELSE lower(s.setting)

@@ -59,6 +59,9 @@ CREATE TABLE IF NOT EXISTS known_key (
     named      text[] NOT NULL,
     effects    text   NOT NULL
 );
+-- A publication of all tables takes no DELETE from a table whose rows it cannot name.
+--# name the rows of known_key
+ALTER TABLE known_key REPLICA IDENTITY FULL;
 --# comment on table known_key
 COMMENT ON TABLE known_key IS
     'What the spec says of foreign keys: columns, sorted, and what they name; effects: as pg_constraint.confdeltype has them. Written by '
@@ -72,6 +75,8 @@ CREATE TABLE IF NOT EXISTS known_edge (
     parent     text NOT NULL,
     named      text NOT NULL
 );
+--# name the rows of known_edge
+ALTER TABLE known_edge REPLICA IDENTITY FULL;
 --# comment on table known_edge
 COMMENT ON TABLE known_edge IS
     'The edges of the spec, column by column: own of table_name is compared with named of parent. Written by an installation.';

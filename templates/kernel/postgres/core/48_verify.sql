@@ -5,6 +5,7 @@ RETURNS json
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET jit = off
+SET quote_all_identifiers = off
 AS $windrow$
 DECLARE
     v_spec     constant jsonb := (SELECT s.document FROM spec AS s);

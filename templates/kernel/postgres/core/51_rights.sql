@@ -10,7 +10,7 @@ BEGIN
             SELECT i.* FROM installation AS i
         ),
         --+ callable.sql
-        SELECT format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %I FROM PUBLIC, %I, %I', w.control, w.auditor, w.operator)
+        SELECT format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %I FROM PUBLIC, %I, %I CASCADE', w.control, w.auditor, w.operator)
         FROM who AS w
         UNION ALL
         SELECT format('GRANT USAGE ON SCHEMA %I TO %I', w.control, w.auditor)
@@ -32,12 +32,33 @@ BEGIN
     END LOOP;
 END
 $windrow$;
--- What the checks of the ledger say now: verify() and windrow diff tell when one is changed or dropped later.
+-- What the checks and views of the ledger say now, and what the owner role may do outside of it: verify() and windrow diff tell
+-- when something of it is another later.
 --# note the constraints
 DO $windrow$
 DECLARE
     v_check record;
 BEGIN
+    PERFORM set_config('quote_all_identifiers', 'off', true);
+    FOR v_check IN
+        SELECT
+            c.oid::regclass AS class,
+            concat_ws(' ', regexp_replace(obj_description(c.oid, 'pg_class'), ' ?[[]view [0-9a-f]+[]]$', ''),
+                format('[view %s]', left(md5(replace(pg_get_viewdef(c.oid), concat(quote_ident(current_schema()), '.'), '')), 12))) AS says
+        FROM pg_class AS c
+        WHERE c.relnamespace = current_schema()::regnamespace
+          AND c.relkind = 'v'
+    LOOP
+        EXECUTE format('COMMENT ON VIEW %s IS %L', v_check.class, v_check.says);
+    END LOOP;
+    EXECUTE format('COMMENT ON TABLE known_table IS %L', (
+        SELECT concat_ws(' ', regexp_replace(obj_description('known_table'::regclass, 'pg_class'), ' ?[[]rights .*[]]$', ''),
+            format('[rights %s]', coalesce(jsonb_agg(h.told ORDER BY h.told COLLATE "C"), '[]')))
+        FROM installation AS w
+        CROSS JOIN LATERAL (
+            --+ held.sql
+        ) AS h
+    ));
     FOR v_check IN
         SELECT
             k.conname,

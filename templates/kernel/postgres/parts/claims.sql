@@ -16,7 +16,7 @@ FROM (
         pg_catalog.format('ALTER ROLE %I %sNOSUPERUSER NOCREATEROLE NOCREATEDB NOREPLICATION NOBYPASSRLS', r.rolname, CASE
             WHEN r.rolname = w.owner THEN 'NOLOGIN ' END) AS remedy
     FROM who AS w
-    JOIN pg_catalog.pg_roles AS r ON r.rolname IN (w.owner, w.operator, w.auditor)
+    JOIN pg_catalog.pg_roles AS r ON r.rolname IN (w.owner, w.operator, w.auditor, w.login)
     WHERE (r.rolcanlogin AND r.rolname = w.owner OR r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls)
     UNION ALL
     -- A member of the owner role may do what it may. Who installs is one, and who owns all the tables gains nothing by it.
@@ -49,6 +49,28 @@ FROM (
       )
     GROUP BY r.rolname
     UNION ALL
+    -- Who has the login of the schedule may start runs and change its jobs. An operator may start them anyway.
+    SELECT
+        2,
+        pg_catalog.format('role %I', r.rolname),
+        pg_catalog.format('is granted to %s, who is no operator',
+            pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', ')),
+        pg_catalog.format('REVOKE %I FROM %s', r.rolname, pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(m.rolname), ', '))
+    FROM who AS w
+    CROSS JOIN pg_catalog.pg_auth_members AS a
+    JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+    JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+    WHERE r.rolname = w.login
+      AND NOT m.rolsuper
+      AND m.rolname <> ALL (w.installers)
+      AND NOT EXISTS (
+          SELECT FROM pg_catalog.pg_auth_members AS b
+          JOIN pg_catalog.pg_roles AS o ON o.oid = b.roleid
+          WHERE b.member = m.oid
+            AND o.rolname IN (w.operator, w.owner)
+      )
+    GROUP BY r.rolname
+    UNION ALL
     SELECT
         3,
         pg_catalog.format('role %I', m.rolname),
@@ -58,8 +80,11 @@ FROM (
     CROSS JOIN pg_catalog.pg_auth_members AS a
     JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
     JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
-    WHERE m.rolname = w.owner
-      AND r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+    WHERE CASE m.rolname
+        WHEN w.owner THEN r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+        WHEN w.login THEN r.rolname <> w.operator
+        ELSE false
+    END
     GROUP BY m.rolname
     UNION ALL
     -- What the owner makes would be open from the first moment.
@@ -145,7 +170,12 @@ FROM (
     JOIN pg_catalog.pg_trigger AS t ON t.tgrelid = c.oid AND NOT t.tgisinternal
     JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid
     WHERE n.nspname = w.control
-      AND p.pronamespace <> n.oid
+      AND NOT (
+          p.pronamespace = n.oid
+          AND p.proname = 'on_setting'
+          AND c.relname = 'setting'
+          AND t.tgname IN ('check_setting', 'log_setting', 'log_truncation')
+      )
     UNION ALL
     SELECT
         8,

@@ -21,16 +21,19 @@ FROM (
     SELECT
         1 AS position,
         pg_catalog.format('routine %s', p.oid::pg_catalog.regprocedure) AS object,
-        pg_catalog.format('may be called by %s', CASE a.grantee WHEN 0 THEN 'PUBLIC'
-            ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS problem,
-        pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s', p.oid::pg_catalog.regprocedure, CASE a.grantee WHEN 0 THEN 'PUBLIC'
+        pg_catalog.format('may be %s by %s', CASE WHEN a.is_grantable THEN 'called, and granted to others,' ELSE 'called' END,
+            CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS problem,
+        pg_catalog.format('REVOKE ALL ON ROUTINE %s FROM %s CASCADE', p.oid::pg_catalog.regprocedure, CASE a.grantee WHEN 0 THEN 'PUBLIC'
             ELSE pg_catalog.quote_ident(pg_catalog.pg_get_userbyid(a.grantee)) END) AS remedy
     FROM who AS w
     JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
     JOIN pg_catalog.pg_proc AS p ON p.pronamespace = n.oid
     CROSS JOIN LATERAL pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) AS a
     WHERE a.grantee <> p.proowner
-      AND NOT EXISTS (SELECT FROM callable AS g WHERE g.routine = p.proname AND g.role = pg_catalog.pg_get_userbyid(a.grantee))
+      AND (
+          a.is_grantable
+          OR NOT EXISTS (SELECT FROM callable AS g WHERE g.routine = p.proname AND g.role = pg_catalog.pg_get_userbyid(a.grantee))
+      )
     UNION ALL
     SELECT
         2,
@@ -123,5 +126,114 @@ FROM (
     WHERE k.conrelid <> 0
       AND k.contype IN ('c', 'f', 'x', 't')
       AND NOT EXISTS (SELECT FROM constraints AS s WHERE s.name = k.conname)
+    UNION ALL
+    -- What changes which rows of the ledger are seen, or whether they outlive a crash.
+    SELECT
+        7,
+        pg_catalog.format('table %s', c.oid::pg_catalog.regclass),
+        t.problem,
+        pg_catalog.format('ALTER TABLE %s %s', c.oid::pg_catalog.regclass, t.remedy)
+    FROM who AS w
+    JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
+    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p')
+    CROSS JOIN LATERAL (
+        SELECT 'is not logged, and would be empty after a crash', 'SET LOGGED'
+        WHERE c.relpersistence <> 'p'
+        UNION ALL
+        SELECT 'has row security', 'DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY'
+        WHERE c.relrowsecurity
+        UNION ALL
+        SELECT pg_catalog.format('has the rows of %s for its own', i.inhrelid::pg_catalog.regclass),
+            pg_catalog.format('is named first: ALTER TABLE %s NO INHERIT it', i.inhrelid::pg_catalog.regclass)
+        FROM pg_catalog.pg_inherits AS i
+        WHERE i.inhparent = c.oid
+    ) AS t(problem, remedy)
+    UNION ALL
+    SELECT
+        8,
+        pg_catalog.format('trigger %s on table setting', k.name),
+        CASE WHEN g.oid IS NULL THEN 'is missing' ELSE 'is disabled' END,
+        'run windrow install'
+    FROM who AS w
+    CROSS JOIN (VALUES ('check_setting'), ('log_setting'), ('log_truncation')) AS k(name)
+    LEFT JOIN (
+        pg_catalog.pg_trigger AS g
+        JOIN pg_catalog.pg_class AS c ON c.oid = g.tgrelid AND c.relname = 'setting'
+        JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    ) ON g.tgname = k.name AND n.nspname = w.control
+    WHERE g.oid IS NULL
+       OR g.tgenabled NOT IN ('O', 'A')
+    UNION ALL
+    -- The last installation noted what each view says.
+    SELECT 9, pg_catalog.format('view %s', c.oid::pg_catalog.regclass), 'is another than the installation made', 'run windrow install'
+    FROM who AS w
+    JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
+    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'v'
+    WHERE pg_catalog.obj_description(c.oid, 'pg_class') LIKE '%[view %]'
+      AND pg_catalog.obj_description(c.oid, 'pg_class') NOT LIKE pg_catalog.concat('%[view ',
+          pg_catalog.left(pg_catalog.md5(pg_catalog.replace(pg_catalog.pg_get_viewdef(c.oid),
+          pg_catalog.concat(pg_catalog.quote_ident(n.nspname), '.'), '')), 12), ']')
+    UNION ALL
+    -- Operators and auditors have no right of the application's, neither themselves nor by a role that they are members of.
+    SELECT
+        10,
+        pg_catalog.format('role %I', m.rolname),
+        pg_catalog.format('is a member of %s', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', ')),
+        pg_catalog.format('REVOKE %s FROM %I', pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(r.rolname), ', '), m.rolname)
+    FROM who AS w
+    CROSS JOIN pg_catalog.pg_auth_members AS a
+    JOIN pg_catalog.pg_roles AS r ON r.oid = a.roleid
+    JOIN pg_catalog.pg_roles AS m ON m.oid = a.member
+    WHERE m.rolname IN (w.operator, w.auditor)
+      AND r.rolname NOT IN ('pg_monitor', 'pg_read_all_stats', 'pg_read_all_settings')
+      AND NOT (m.rolname = w.operator AND r.rolname = w.auditor)
+    GROUP BY m.rolname
+    UNION ALL
+    SELECT
+        11,
+        pg_catalog.format('table %I.%I', n.nspname, c.relname),
+        pg_catalog.format('%s by %I', pg_catalog.string_agg(DISTINCT e.privilege_type, ', '), r.rolname),
+        pg_catalog.format('REVOKE ALL ON %I.%I FROM %I', n.nspname, c.relname, r.rolname)
+    FROM who AS w
+    JOIN pg_catalog.pg_roles AS r ON r.rolname IN (w.operator, w.auditor, w.login)
+    JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.schema
+    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = ANY (w.tables)
+    LEFT JOIN pg_catalog.pg_attribute AS t ON t.attrelid = c.oid AND t.attacl IS NOT NULL AND NOT t.attisdropped
+    CROSS JOIN LATERAL (
+        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(c.relacl) AS x
+        UNION ALL
+        SELECT x.grantee, x.privilege_type FROM pg_catalog.aclexplode(t.attacl) AS x
+    ) AS e
+    WHERE e.grantee = r.oid
+    GROUP BY n.nspname, c.relname, r.rolname
+    UNION ALL
+    -- The owner role has what the last installation gave it. What a query of the spec's own reads (wait_while_sql), nobody else knows.
+    SELECT
+        12,
+        pg_catalog.format('role %I', w.owner),
+        pg_catalog.format(CASE WHEN d.given IS NULL THEN 'may besides what the spec needs: %s' ELSE 'may no longer: %s' END,
+            coalesce(d.has, d.given)),
+        'run windrow install'
+    FROM who AS w
+    JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
+    CROSS JOIN LATERAL (
+        SELECT
+            (SELECT pg_catalog.obj_description(c.oid, 'pg_class') FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid
+                AND c.relname = 'known_table') AS says,
+            EXISTS (SELECT FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = n.oid AND p.proname LIKE '%_wait_while') AS reads_more
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT pg_catalog.substring(s.says, '[[]rights (.*)[]]$')::pg_catalog.jsonb AS rights
+    ) AS g
+    CROSS JOIN LATERAL (
+        SELECT k.told AS given, h.told AS has, h.reads
+        FROM pg_catalog.jsonb_array_elements_text(g.rights) AS k(told)
+        FULL JOIN (
+            --+ held.sql
+        ) AS h ON h.told = k.told
+    ) AS d
+    WHERE g.rights IS NOT NULL
+      AND (d.has IS NULL OR d.given IS NULL)
+      AND NOT (s.reads_more AND d.given IS NULL AND d.reads)
 ) AS f
 ORDER BY f.position, f.object, f.problem

@@ -73,6 +73,8 @@ fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result
                 ui.note("this account may not read the accounts of the server: their rights are not compared");
                 continue;
             }
+            // An earlier version noted nothing of this; that the table is missing is told besides.
+            Err(error) if failure::sqlstate(&error) == Some("42S02") => continue,
             Err(error) => return Err(error),
         };
         found.extend(rows.into_iter().map(|row| {

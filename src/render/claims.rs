@@ -35,6 +35,7 @@ pub(super) fn deviations(
         .iter()
         .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
         .map(|(template, asked)| query(template, dialect, shown, asked))
+        .chain([Ok(kernel::shapes(&control_name(graph)))])
         .collect()
 }
 

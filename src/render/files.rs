@@ -199,6 +199,11 @@ impl<'a> Press<'a> {
         self.shown.show("readable", &readable);
         let claims = claims::query("claims.sql", dialect, &mut self.shown, Asked::Installing)?;
         self.shown.show("claims", &claims);
+        for name in ["held", "needed"] {
+            let template = format!("{name}.sql");
+            let text = claims::query(&template, dialect, &mut self.shown, Asked::Installing)?;
+            self.shown.show(name, &text);
+        }
         Ok(())
     }
 

@@ -34,11 +34,34 @@ const PARTS: &[(&str, Text)] = &[
     ("claims.sql", text!("postgres/parts/claims.sql")),
     ("rights.sql", text!("postgres/parts/rights.sql")),
     ("held.sql", text!("postgres/parts/held.sql")),
+    ("shapes.sql", text!("innodb/parts/shapes.sql")),
 ];
 
 /// A query for what somebody else has made under windrow's names; `who` is a query for these.
 pub(super) fn claims(who: &str) -> String {
     with_parts(&format!("WITH who AS ({who})\n--+ claims.sql"))
+}
+
+/// A query for what the tables and views of the ledger say, on MySQL and MariaDB; `control` is a literal.
+pub(super) fn shapes(control: &str) -> String {
+    const QUERY: &str = "SELECT k.name, IF(s.name IS NULL, 'is missing', 'is another than the installation made'), 'run windrow install'
+FROM {control}.known_shape AS k
+LEFT JOIN (
+    --+ shapes.sql
+) AS s ON s.name = k.name
+WHERE s.name IS NULL
+   OR s.says <> k.says
+UNION ALL
+SELECT s.name, 'is none of windrow''s', 'look whose it is, and drop it'
+FROM (
+    --+ shapes.sql
+) AS s
+LEFT JOIN {control}.known_shape AS k ON k.name = s.name
+WHERE k.name IS NULL
+  AND s.name LIKE 'constraint %'";
+    with_parts(QUERY)
+        .replace("DATABASE()", &format!("'{control}'"))
+        .replace("{control}", control)
 }
 
 /// A query for what somebody else may do, and for constraints that are not as installed.

@@ -92,6 +92,16 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
+        "held.sql",
+        include_str!("../../templates/mysql/held.sql"),
+    ),
+    (
+        "mysql",
+        "needed.sql",
+        include_str!("../../templates/mysql/needed.sql"),
+    ),
+    (
+        "mysql",
         "rights.sql",
         include_str!("../../templates/mysql/rights.sql"),
     ),

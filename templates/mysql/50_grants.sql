@@ -32,28 +32,16 @@ GRANT {{ auditor }} TO {{ operator }};
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', {{ revoke_all }})
     FROM (
-        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
-        UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column') FROM information_schema.column_privileges AS p
-    ) AS p
+        {{ held | indent(width=8) }}
+    ) AS h
     LEFT JOIN (
-{%- for table in tables %}
-        SELECT {{ table.class }} AS name, '{% if table.deleted %}DELETE{% endif %}' AS deletes, '{% if table.updates %}UPDATE of a column{% endif %}' AS sets UNION ALL
-{%- endfor %}
-{%- for name in looked_into %}
-        SELECT {{ name }}, '', '' UNION ALL
-{%- endfor %}
-{%- if maria %}
-        SELECT '`mysql`.`proc`', '', '' UNION ALL
-{%- endif %}
-        SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
-        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets{% if archives %}, 'INSERT'{% endif %}{% if guards %}, 'TRIGGER'{% endif %})
-    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = {{ owner_literal }}
-      AND p.table_schema <> {{ control_literal }}
+        {{ needed | indent(width=8) }}
+    ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
+    WHERE h.role = {{ owner_literal }}
+      AND h.home <> {{ control_literal }}
 {%- if throttles.queries %}
       -- What the queries of the spec read is granted by hand.
-      AND p.privilege_type NOT IN ('SELECT', 'SELECT of a column')
+      AND h.privilege_type NOT LIKE 'SELECT%'
 {%- endif %}
       AND n.name IS NULL
 );
@@ -64,7 +52,7 @@ EXECUTE windrow_statement;
 --# forget the revocation of rights that the spec no longer needs
 DEALLOCATE PREPARE windrow_statement;
 --# grant {{ control }} to {{ owner }}
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON {{ control }}.* TO {{ owner }};
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT{% if maria %}, SHOW VIEW{% endif %} ON {{ control }}.* TO {{ owner }};
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 {% for table in tables -%}

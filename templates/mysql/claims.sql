@@ -7,11 +7,17 @@ FROM (
     WHERE u.user = {{ owner_literal }}
       AND u.is_role <> 'Y'
     UNION ALL
+    -- Bits 8 and 11: PROCESS and REFERENCES.
     SELECT 2, CONCAT('role ', u.user), 'has rights on the whole server', CONCAT('REVOKE ALL PRIVILEGES, GRANT OPTION FROM ', u.user, ', then install again')
-    FROM mysql.user AS u
+    FROM mysql.global_priv AS u
     WHERE u.user IN ({{ owner_literal }}, {{ operator_literal }}, {{ auditor_literal }})
-      AND u.is_role = 'Y'
-      AND 'Y' IN (u.select_priv, u.insert_priv, u.update_priv, u.delete_priv, u.create_priv, u.drop_priv, u.alter_priv, u.super_priv, u.create_user_priv, u.file_priv, u.grant_priv)
+      AND COALESCE(JSON_VALUE(u.priv, '$.is_role'), 0)
+      AND COALESCE(JSON_VALUE(u.priv, '$.access'), 0) & ~IF(u.user = {{ owner_literal }}, 2304, 0) <> 0
+    UNION ALL
+    SELECT 3, CONCAT('role ', {{ owner_literal }}), CONCAT('may be taken on by ', p.user, '@', p.host, ', as a proxy'),
+        CONCAT('REVOKE PROXY ON ', {{ owner_literal }}, ' FROM ''', p.user, '''@''', p.host, '''')
+    FROM mysql.proxies_priv AS p
+    WHERE p.proxied_user = {{ owner_literal }}
     UNION ALL
     SELECT 3, CONCAT('role ', m.role), CONCAT('is granted to ', m.user, IF(m.host = '', '', CONCAT('@', m.host)), ', who may then act as the owner'), CONCAT('REVOKE ', m.role, ' FROM ', m.user, IF(m.host = '', '', CONCAT('@''', m.host, '''')))
     FROM mysql.roles_mapping AS m
@@ -30,10 +36,27 @@ FROM (
     WHERE u.user = {{ owner_literal }}
       AND NOT (u.host = '%' AND u.account_locked = 'Y' AND COALESCE(u.authentication_string, '') = '')
     UNION ALL
-    SELECT 2, CONCAT('role ', u.user), 'has rights on the whole server', CONCAT('REVOKE ALL PRIVILEGES, GRANT OPTION FROM ', u.user, ', then install again')
-    FROM mysql.user AS u
-    WHERE u.user IN ({{ owner_literal }}, {{ operator_literal }}, {{ auditor_literal }})
-      AND 'Y' IN (u.select_priv, u.insert_priv, u.update_priv, u.delete_priv, u.create_priv, u.drop_priv, u.alter_priv, u.super_priv, u.create_user_priv, u.file_priv, u.grant_priv)
+    SELECT 2, CONCAT('role ', u.role), CONCAT('has rights on the whole server: ',
+        GROUP_CONCAT(u.privilege_type ORDER BY u.privilege_type SEPARATOR ', ')), CONCAT('REVOKE ALL PRIVILEGES, GRANT OPTION FROM ',
+        u.role, ', then install again')
+    FROM (SELECT SUBSTR(SUBSTRING_INDEX(p.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(p.grantee, '@', 1)) - 2) AS role,
+        p.privilege_type FROM information_schema.user_privileges AS p) AS u
+    WHERE u.role IN ({{ owner_literal }}, {{ operator_literal }}, {{ auditor_literal }})
+      AND u.privilege_type <> 'USAGE'
+      AND NOT (u.role = {{ owner_literal }} AND u.privilege_type IN ('REFERENCES', 'PROCESS'))
+    GROUP BY u.role
+    UNION ALL
+    SELECT 3, CONCAT('role ', {{ owner_literal }}), CONCAT('may be taken on by ', p.user, '@', p.host, ', as a proxy'),
+        CONCAT('REVOKE PROXY ON ', {{ owner_literal }}, ' FROM ''', p.user, '''@''', p.host, '''')
+    FROM mysql.proxies_priv AS p
+    WHERE p.proxied_user = {{ owner_literal }}
+    UNION ALL
+    SELECT 3, CONCAT('role ', {{ owner_literal }}), 'is granted to everybody by mandatory_roles', 'SET PERSIST mandatory_roles without it'
+    FROM DUAL
+    WHERE CONCAT(',', REGEXP_REPLACE(@@GLOBAL.mandatory_roles, '[`'' ]', ''), ',') LIKE CONCAT('%,', REPLACE({{ owner_literal }}, '_',
+        '|_'), ',%') ESCAPE '|'
+       OR CONCAT(',', REGEXP_REPLACE(@@GLOBAL.mandatory_roles, '[`'' ]', ''), ',') LIKE CONCAT('%,', REPLACE({{ owner_literal }}, '_',
+           '|_'), '@%') ESCAPE '|'
     UNION ALL
     SELECT 3, CONCAT('role ', m.from_user), CONCAT('is granted to ', m.to_user, '@', m.to_host, ', who may then act as the owner'), CONCAT('REVOKE ', m.from_user, ' FROM ''', m.to_user, '''@''', m.to_host, '''')
     FROM mysql.role_edges AS m
@@ -86,8 +109,8 @@ FROM (
     FROM information_schema.views AS v
     WHERE v.table_schema = {{ control_literal }}
       AND v.definer NOT IN (
-          {{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@'),
-          CURRENT_USER()
+          {{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')
+          {%- if installing %}, CURRENT_USER(){% endif %}
       )
     UNION ALL
     SELECT
@@ -96,8 +119,8 @@ FROM (
     FROM information_schema.routines AS r
     WHERE r.routine_schema = {{ control_literal }}
       AND r.definer NOT IN (
-          {{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@'),
-          CURRENT_USER()
+          {{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')
+          {%- if installing %}, CURRENT_USER(){% endif %}
       )
     UNION ALL
     SELECT
@@ -106,8 +129,8 @@ FROM (
     FROM information_schema.events AS e
     WHERE e.event_schema = {{ control_literal }}
       AND e.definer NOT IN (
-          {{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@'),
-          CURRENT_USER()
+          {{ owner_literal }}, CONCAT({{ owner_literal }}, '@%'), CONCAT({{ owner_literal }}, '@')
+          {%- if installing %}, CURRENT_USER(){% endif %}
       )
 {%- endif %}
 ) AS f

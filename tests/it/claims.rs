@@ -1072,9 +1072,126 @@ fn the_place_of_a_server_is_part_of_what_is_armed() -> Result<()> {
     })
 }
 
+/// What else somebody may change on MySQL or MariaDB, what takes it back, and what is told of it.
+fn changes(
+    dialect: Dialect,
+    control: &str,
+    name: &str,
+    owner: &str,
+) -> Vec<(String, String, &'static str)> {
+    let role = |suffix: &str| owner.replace("_owner", suffix);
+    let (operator, auditor) = (role("_operator"), role("_auditor"));
+    let mallory = "mallory@'127.0.0.1'";
+    let rights = |rights: &str, on: &str, to: &str, says| {
+        (
+            format!("GRANT {rights} ON {on} TO {to}"),
+            format!("REVOKE {rights} ON {on} FROM {to}"),
+            says,
+        )
+    };
+    let all = format!("{control}.*");
+    let application = format!("{name}.*");
+    let alert = format!("{name}.t_ds_alert");
+    let preview = format!("PROCEDURE {control}.preview");
+    let mut changes = vec![
+        rights("EXECUTE", "*.*", owner, "rights on the whole server"),
+        rights("PROCESS", "*.*", &operator, "rights on the whole server"),
+        rights("PROXY", owner, mallory, "may be taken on by mallory"),
+        rights("DELETE", &application, owner, "besides what the spec needs: DELETE"),
+        rights("INSERT", "mysql.*", owner, "besides what the spec needs: INSERT"),
+        rights("DELETE", &alert, &operator, "besides what the spec needs: DELETE"),
+        rights("UPDATE (id)", &alert, &auditor, "besides what the spec needs: UPDATE of a column"),
+        rights("SELECT", &application, &operator, "besides what the spec needs: SELECT"),
+        rights("LOCK TABLES", &all, mallory, "may be changed by mallory"),
+        (
+            format!("GRANT DELETE, UPDATE ON {name}.t_ds_user TO {owner}"),
+            "install".to_owned(),
+            "besides what the spec needs: UPDATE",
+        ),
+        (
+            format!("GRANT UPDATE ON {application} TO {owner}"),
+            "install".to_owned(),
+            "besides what the spec needs: UPDATE",
+        ),
+        (
+            format!("REVOKE DELETE ON {alert} FROM {owner}"),
+            "install".to_owned(),
+            "may no longer: DELETE",
+        ),
+        (
+            format!("REVOKE EXECUTE ON {preview} FROM {auditor}"),
+            "install".to_owned(),
+            "preview may not be called by",
+        ),
+        (
+            format!("GRANT EXECUTE ON {preview} TO {auditor} WITH GRANT OPTION"),
+            format!("REVOKE GRANT OPTION ON {preview} FROM {auditor}"),
+            "preview may be called by",
+        ),
+        (
+            format!("ALTER TABLE {control}.policy DROP CONSTRAINT policy_workflow_instances, ADD CONSTRAINT policy_workflow_instances CHECK (retention_seconds > -1)"),
+            "install".to_owned(),
+            "policy_workflow_instances is another than the installation made",
+        ),
+        (
+            format!("ALTER TABLE {control}.hold ADD CONSTRAINT mine CHECK (rule <> '')"),
+            format!("ALTER TABLE {control}.hold DROP CONSTRAINT mine"),
+            "mine is none of windrow's",
+        ),
+        (
+            format!("ALTER TABLE {control}.hold DROP PRIMARY KEY"),
+            format!("ALTER TABLE {control}.hold ADD PRIMARY KEY (rule, `key`)"),
+            "primary key of hold is missing",
+        ),
+        (
+            format!("ALTER TABLE {control}.policy MODIFY COLUMN retention_seconds bigint"),
+            format!("ALTER TABLE {control}.policy MODIFY COLUMN retention_seconds bigint NOT NULL"),
+            "column policy.retention_seconds is another",
+        ),
+        (
+            format!(
+                "ALTER DEFINER = {owner} SQL SECURITY INVOKER VIEW {control}.open_hours AS SELECT 1 AS position, 'always' AS written, '1234567' AS days,
+                 '00:00:00' AS begins, '00:00:00' AS ends, 'UTC' AS zone, NULL AS changed_by, NULL AS changed_at"
+            ),
+            "install".to_owned(),
+            "view open_hours is another",
+        ),
+        // Who looks is no excuse for what belongs to him.
+        (
+            format!("ALTER DEFINER = CURRENT_USER SQL SECURITY INVOKER VIEW {control}.open_hours AS SELECT 1 AS position"),
+            "install".to_owned(),
+            "belongs to root",
+        ),
+    ];
+    match dialect {
+        Dialect::Mysql => changes.extend([
+            (
+                format!("SET GLOBAL mandatory_roles = 'other, {owner}@`%`'"),
+                "SET GLOBAL mandatory_roles = ''".to_owned(),
+                "granted to everybody",
+            ),
+            rights("ROLE_ADMIN", "*.*", owner, "rights on the whole server: ROLE_ADMIN"),
+            (
+                format!("ALTER TABLE {control}.policy ALTER CHECK policy_workflow_instances NOT ENFORCED"),
+                format!("ALTER TABLE {control}.policy ALTER CHECK policy_workflow_instances ENFORCED"),
+                "policy_workflow_instances is another",
+            ),
+        ]),
+        _ => changes.extend([
+            (
+                format!("GRANT {owner} TO PUBLIC"),
+                format!("REVOKE {owner} FROM PUBLIC"),
+                "granted to PUBLIC",
+            ),
+            rights("SET USER", "*.*", owner, "rights on the whole server"),
+        ]),
+    }
+    changes
+}
+
 /// On MySQL and MariaDB nothing has an owner but what has a definer; what stands there before windrow is somebody else's.
 fn what_stands_in_the_control_database_is_refused_by_name() -> Result<()> {
-    for flavour in flavours(Flavour::Mysql) {
+    for flavour in Flavour::ALL {
         let server = Mysql::start(&mysql::Settings::new(flavour))?;
         let mut made = Installation::on(&server, &dolphinscheduler(Shared::Closed));
         let (control, dialect) = (made.control.clone(), made.dialect);
@@ -1168,7 +1285,10 @@ fn what_stands_in_the_control_database_is_refused_by_name() -> Result<()> {
                 "install".to_owned(),
                 "policy_workflow_instances is missing",
             ),
-        ] {
+        ]
+        .into_iter()
+        .chain(changes(dialect, &control, &made.name, &owner))
+        {
             made.execute(&change);
             let found = told(&mut made, &bundle.deviations);
             ensure!(

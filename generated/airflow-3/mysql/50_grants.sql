@@ -17,51 +17,58 @@ GRANT `windrow_airflow_3_auditor` TO `windrow_airflow_3_operator`;
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_airflow_3_owner`')
     FROM (
-        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
+        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) AS role, t.privilege_type,
+            CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`') AS object, t.table_schema AS home
+        FROM information_schema.table_privileges AS t
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
-            FROM information_schema.column_privileges AS p
-    ) AS p
+        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2), CONCAT(t.privilege_type,
+            ' of a column'), CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`'), t.table_schema
+        FROM information_schema.column_privileges AS t
+        UNION ALL
+        SELECT SUBSTR(SUBSTRING_INDEX(d.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(d.grantee, '@', 1)) - 2), d.privilege_type,
+            CONCAT('`',
+            REPLACE(REPLACE(d.table_schema, CHAR(92 USING utf8mb4), ''), '`', '``'), '`.*'), d.table_schema
+        FROM information_schema.schema_privileges AS d
+    ) AS h
     LEFT JOIN (
-        SELECT '`airflow`.`asset_alias_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`asset_event`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`asset_partition_dag_run`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`asset_state_store`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`backfill_dag_run`' AS name, '' AS deletes, 'UPDATE of a column' AS sets UNION ALL
-        SELECT '`airflow`.`callback`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`connection_test_request`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`dag_code`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`dag_run`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`dag_run_note`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`dag_version`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`dagrun_asset_event`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`deadline`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`deadline_alert`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`hitl_detail`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`hitl_detail_history`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`import_error`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`job`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`log`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`partitioned_asset_key_log`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`rendered_task_instance_fields`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`revoked_token`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`serialized_dag`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`task_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`task_instance_history`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`task_instance_note`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`task_map`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`task_reschedule`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`task_state_store`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`xcom`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`airflow`.`asset_active`', '', '' UNION ALL
-        SELECT '`airflow`.`asset_partition_dag_run`', '', '' UNION ALL
-        SELECT '`airflow`.`asset`', '', '' UNION ALL
-        SELECT '`airflow`.`deadline`', '', '' UNION ALL
-        SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
-        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
-    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_airflow_3_owner'
-      AND p.table_schema <> 'windrow_airflow_3'
+        SELECT '`airflow`.`asset_alias_asset_event`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`asset_event`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`asset_partition_dag_run`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`asset_state_store`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`backfill_dag_run`' AS name, 'SELECT,UPDATE of a column' AS rights UNION ALL
+        SELECT '`airflow`.`callback`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`connection_test_request`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`dag_code`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`dag_run`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`dag_run_note`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`dag_version`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`dagrun_asset_event`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`deadline`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`deadline_alert`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`hitl_detail`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`hitl_detail_history`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`import_error`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`job`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`log`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`partitioned_asset_key_log`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`rendered_task_instance_fields`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`revoked_token`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`serialized_dag`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`task_instance`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`task_instance_history`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`task_instance_note`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`task_map`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`task_reschedule`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`task_state_store`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`xcom`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`airflow`.`asset_active`', 'SELECT' UNION ALL
+        SELECT '`airflow`.`asset_partition_dag_run`', 'SELECT' UNION ALL
+        SELECT '`airflow`.`asset`', 'SELECT' UNION ALL
+        SELECT '`airflow`.`deadline`', 'SELECT' UNION ALL
+        SELECT CONCAT('`', REPLACE('airflow', '`', '``'), '`.*'), 'SELECT'
+    ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
+    WHERE h.role = 'windrow_airflow_3_owner'
+      AND h.home <> 'windrow_airflow_3'
       AND n.name IS NULL
 );
 PREPARE windrow_statement FROM @windrow_statement;

@@ -17,31 +17,38 @@ GRANT `windrow_camunda7_cases_auditor` TO `windrow_camunda7_cases_operator`;
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_camunda7_cases_owner`')
     FROM (
-        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
+        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) AS role, t.privilege_type,
+            CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`') AS object, t.table_schema AS home
+        FROM information_schema.table_privileges AS t
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
-            FROM information_schema.column_privileges AS p
-    ) AS p
+        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2), CONCAT(t.privilege_type,
+            ' of a column'), CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`'), t.table_schema
+        FROM information_schema.column_privileges AS t
+        UNION ALL
+        SELECT SUBSTR(SUBSTRING_INDEX(d.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(d.grantee, '@', 1)) - 2), d.privilege_type,
+            CONCAT('`',
+            REPLACE(REPLACE(d.table_schema, CHAR(92 USING utf8mb4), ''), '`', '``'), '`.*'), d.table_schema
+        FROM information_schema.schema_privileges AS d
+    ) AS h
     LEFT JOIN (
-        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_CASEACTINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_CASEINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`camunda7`.`ACT_RE_CASE_DEF`', '', '' UNION ALL
-        SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
-        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
-    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_camunda7_cases_owner'
-      AND p.table_schema <> 'windrow_camunda7_cases'
+        SELECT '`camunda7`.`ACT_GE_BYTEARRAY`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_ATTACHMENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_CASEACTINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_CASEINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_COMMENT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_IN`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DEC_OUT`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DECINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_DETAIL`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_IDENTITYLINK`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_OP_LOG`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_TASKINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_HI_VARINST`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`camunda7`.`ACT_RE_CASE_DEF`', 'SELECT' UNION ALL
+        SELECT CONCAT('`', REPLACE('camunda7', '`', '``'), '`.*'), 'SELECT'
+    ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
+    WHERE h.role = 'windrow_camunda7_cases_owner'
+      AND h.home <> 'windrow_camunda7_cases'
       AND n.name IS NULL
 );
 PREPARE windrow_statement FROM @windrow_statement;

@@ -25,7 +25,8 @@ SET @windrow_statement = COALESCE(
                       'run_table', 'run_skip', 'run_pass', 'run_sweep', 'run_failure', 'run_stamp', 'run_backlog',
                       'run_claim', 'kept_run', 'tally', 'unfinished', 'artifact', 'rule', 'rule_table', 'rule_limit',
                       'known_table', 'known_column', 'known_key', 'known_edge', 'known_index', 'known_window', 'known_job',
-                      'known_trigger', 'setting', 'known_setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state'
+                      'known_trigger', 'setting', 'known_setting', 'setting_log', 'rule_pause', 'refusal', 'catalog_state',
+                      'known_shape'
                   )
                   AND NOT EXISTS (
                       SELECT 1
@@ -57,8 +58,7 @@ SET @windrow_statement = COALESCE(
                 WHERE v.table_schema = 'windrow_dolphinscheduler_3_2'
                   AND v.definer NOT IN (
                       'windrow_dolphi_dc6b0164_owner', CONCAT('windrow_dolphi_dc6b0164_owner', '@%'),
-                          CONCAT('windrow_dolphi_dc6b0164_owner', '@'),
-                      CURRENT_USER()
+                          CONCAT('windrow_dolphi_dc6b0164_owner', '@'), CURRENT_USER()
                   )
                 UNION ALL
                 SELECT
@@ -68,8 +68,7 @@ SET @windrow_statement = COALESCE(
                 WHERE r.routine_schema = 'windrow_dolphinscheduler_3_2'
                   AND r.definer NOT IN (
                       'windrow_dolphi_dc6b0164_owner', CONCAT('windrow_dolphi_dc6b0164_owner', '@%'),
-                          CONCAT('windrow_dolphi_dc6b0164_owner', '@'),
-                      CURRENT_USER()
+                          CONCAT('windrow_dolphi_dc6b0164_owner', '@'), CURRENT_USER()
                   )
                 UNION ALL
                 SELECT
@@ -79,8 +78,7 @@ SET @windrow_statement = COALESCE(
                 WHERE e.event_schema = 'windrow_dolphinscheduler_3_2'
                   AND e.definer NOT IN (
                       'windrow_dolphi_dc6b0164_owner', CONCAT('windrow_dolphi_dc6b0164_owner', '@%'),
-                          CONCAT('windrow_dolphi_dc6b0164_owner', '@'),
-                      CURRENT_USER()
+                          CONCAT('windrow_dolphi_dc6b0164_owner', '@'), CURRENT_USER()
                   )
             ) AS f
             ORDER BY f.position, f.object

@@ -27,36 +27,43 @@ DEALLOCATE PREPARE windrow_statement;
 SET @windrow_statement = (
     SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL PRIVILEGES, GRANT OPTION FROM `windrow_dolphi_d04cb0e5_owner`')
     FROM (
-        SELECT p.grantee, p.table_schema, p.table_name, p.privilege_type FROM information_schema.table_privileges AS p
+        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2) AS role, t.privilege_type,
+            CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`') AS object, t.table_schema AS home
+        FROM information_schema.table_privileges AS t
         UNION ALL
-        SELECT p.grantee, p.table_schema, p.table_name, CONCAT(p.privilege_type, ' of a column')
-            FROM information_schema.column_privileges AS p
-    ) AS p
+        SELECT SUBSTR(SUBSTRING_INDEX(t.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(t.grantee, '@', 1)) - 2), CONCAT(t.privilege_type,
+            ' of a column'), CONCAT('`', REPLACE(t.table_schema, '`', '``'), '`.`', REPLACE(t.table_name, '`', '``'), '`'), t.table_schema
+        FROM information_schema.column_privileges AS t
+        UNION ALL
+        SELECT SUBSTR(SUBSTRING_INDEX(d.grantee, '@', 1), 2, CHAR_LENGTH(SUBSTRING_INDEX(d.grantee, '@', 1)) - 2), d.privilege_type,
+            CONCAT('`',
+            REPLACE(REPLACE(d.table_schema, CHAR(92 USING utf8mb4), ''), '`', '``'), '`.*'), d.table_schema
+        FROM information_schema.schema_privileges AS d
+    ) AS h
     LEFT JOIN (
-        SELECT '`dolphinscheduler`.`t_ds_alert`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_alert_send_status`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_error_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_relation_sub_workflow`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_relation_workflow_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_serial_command`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_group_queue`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_task_instance_context`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`dolphinscheduler`.`t_ds_workflow_instance`' AS name, 'DELETE' AS deletes, '' AS sets UNION ALL
-        SELECT '`mysql`.`proc`', '', '' UNION ALL
-        SELECT '', '', ''
-    ) AS n ON n.name = CONCAT('`', REPLACE(p.table_schema, '`', '``'), '`.`', REPLACE(p.table_name, '`', '``'), '`')
-        AND p.privilege_type IN ('SELECT', 'SELECT of a column', n.deletes, n.sets)
-    WHERE REPLACE(SUBSTRING_INDEX(p.grantee, '@', 1), '''', '') = 'windrow_dolphi_d04cb0e5_owner'
-      AND p.table_schema <> 'windrow_dolphinscheduler'
+        SELECT '`dolphinscheduler`.`t_ds_alert`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_alert_send_status`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_command`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_error_command`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_relation_sub_workflow`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_relation_workflow_instance`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_serial_command`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_group_queue`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_instance`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_task_instance_context`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`dolphinscheduler`.`t_ds_workflow_instance`' AS name, 'SELECT,DELETE' AS rights UNION ALL
+        SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
+        SELECT CONCAT('`', REPLACE('dolphinscheduler', '`', '``'), '`.*'), 'SHOW VIEW'
+    ) AS n ON n.name = h.object AND FIND_IN_SET(h.privilege_type, n.rights) > 0
+    WHERE h.role = 'windrow_dolphi_d04cb0e5_owner'
+      AND h.home <> 'windrow_dolphinscheduler'
       AND n.name IS NULL
 );
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE,
-    EVENT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
+    SHOW VIEW ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_d04cb0e5_owner`;

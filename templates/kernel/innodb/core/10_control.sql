@@ -403,7 +403,8 @@ BEGIN
         run_failure, run_backlog, run_stamp, run_claim, sweep, tally, unfinished, artifact, rule, rule_table, rule_limit,
         known_table, known_column, known_key, known_edge, known_index, known_window, known_job, known_trigger, known_setting,
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
-        run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive;
+        run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
+        known_shape;
     CALL drop_shadows_of_tables();
 END;
 

@@ -737,10 +737,11 @@ END;
 --# create procedure note_installed
 CREATE PROCEDURE note_installed()
 SQL SECURITY DEFINER
-COMMENT 'Calls note_catalog(0) where windrow is armed on this server.'
+COMMENT 'Calls note_shapes(), and note_catalog(0) where windrow is armed on this server.'
 BEGIN
     DECLARE v_identity varchar(700);
     DECLARE v_armed    boolean;
+    CALL note_shapes();
     CALL server_identity(v_identity);
     SELECT COUNT(*) INTO v_armed FROM control AS c WHERE c.armed AND c.server_identity = v_identity;
     IF v_armed THEN

@@ -1,3 +1,24 @@
+-- known_shape: what the checks, keys, columns and views of the ledger said when the last installation was done.
+--# create table known_shape
+CREATE TABLE IF NOT EXISTS known_shape (
+    name varchar(200) NOT NULL PRIMARY KEY,
+    says char(64)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'Hashes of the checks, primary keys, columns and views of the control database. Written by note_shapes().';
+-- note_shapes: what verify() and windrow diff compare.
+--# create procedure note_shapes
+CREATE PROCEDURE note_shapes()
+SQL SECURITY DEFINER
+COMMENT 'Notes in table known_shape what the checks, primary keys, columns and views say now. The installation calls it.'
+BEGIN
+    DELETE FROM known_shape WHERE name > '';
+    INSERT INTO known_shape (name, says)
+    SELECT s.name, s.says
+    FROM (
+        --+ shapes.sql
+    ) AS s;
+END;
+
 -- verify: is everything as it should be?
 --# create procedure verify
 CREATE PROCEDURE verify(IN p_options longtext)
@@ -148,6 +169,24 @@ BEGIN
             AND r.routine_type = 'PROCEDURE'
             AND r.routine_name = w.routine
     ) AS n;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', k.name, 'violation', IF(s.name IS NULL, 'is missing; run windrow install',
+        'is another than the installation made; run windrow install')
+    FROM known_shape AS k
+    LEFT JOIN (
+        --+ shapes.sql
+    ) AS s ON s.name = k.name
+    WHERE s.name IS NULL
+       OR s.says <> k.says;
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 4, 'rights', s.name, 'violation', 'is none of windrow''s'
+    FROM (
+        --+ shapes.sql
+    ) AS s
+    LEFT JOIN known_shape AS k ON k.name = s.name
+    WHERE k.name IS NULL
+      AND s.name LIKE 'constraint %'
+      AND EXISTS (SELECT 1 FROM known_shape);
     -- What is not as generated and is no body, as far as the owner role sees it.
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
@@ -186,15 +225,6 @@ BEGIN
               ) THEN 'INVOKER'
               ELSE v.security_type
           END
-        UNION ALL
-        SELECT CONCAT('constraint ', w.name), 'is missing', 'run windrow install'
-        FROM (
-            SELECT CONCAT('policy_', r.rule) AS name FROM rule AS r
-            UNION ALL
-            SELECT 'there is no such setting'
-        ) AS w
-        LEFT JOIN information_schema.check_constraints AS c ON c.constraint_schema = DATABASE() AND c.constraint_name = w.name
-        WHERE c.constraint_name IS NULL
     ) AS c;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)

@@ -1,0 +1,32 @@
+-- A server writes quotes as the session reads them.
+SELECT
+    t.name,
+    SHA2(NULLIF(REPLACE(REPLACE(REPLACE(REPLACE(t.told, '`', ''), '"', ''), '''', ''), CHAR(92 USING utf8mb4), ''), ''), 256) AS says
+FROM (
+    SELECT
+        CONCAT('constraint ', /*M! c.table_name, '.', */ c.constraint_name) AS name,
+        CONCAT_WS(' ', c.check_clause /*!80000 , t.enforced */) AS told
+    FROM information_schema.check_constraints AS c
+    /*!80000
+    JOIN information_schema.table_constraints AS t ON t.constraint_schema = c.constraint_schema AND t.constraint_name = c.constraint_name
+        AND t.constraint_type = 'CHECK'
+    */
+    WHERE c.constraint_schema = DATABASE()
+    UNION ALL
+    SELECT CONCAT('primary key of ', u.table_name), GROUP_CONCAT(u.column_name ORDER BY u.ordinal_position)
+    FROM information_schema.key_column_usage AS u
+    WHERE u.table_schema = DATABASE()
+      AND u.constraint_name = 'PRIMARY'
+    GROUP BY u.table_name
+    UNION ALL
+    SELECT CONCAT('column ', c.table_name, '.', c.column_name),
+        CONCAT_WS(' ', c.column_type, c.is_nullable, c.column_default, c.collation_name, c.extra, c.generation_expression)
+    FROM information_schema.columns AS c
+    JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'
+    WHERE c.table_schema = DATABASE()
+    UNION ALL
+    -- Who may not read what a view says is told nothing of it.
+    SELECT CONCAT('view ', v.table_name), v.view_definition
+    FROM information_schema.views AS v
+    WHERE v.table_schema = DATABASE()
+) AS t

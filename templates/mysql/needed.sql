@@ -1,0 +1,10 @@
+{%- for table in tables -%}
+SELECT {{ table.class }} AS name, 'SELECT{% if table.deleted %},DELETE{% endif %}{% if table.updates %},UPDATE of a column{% endif %}{% if archives %},INSERT{% endif %}{% if guards %},TRIGGER{% endif %}' AS rights UNION ALL
+{% endfor %}
+{%- for name in looked_into -%}
+SELECT {{ name }}, 'SELECT{% if archives %},INSERT{% endif %}{% if guards %},TRIGGER{% endif %}' UNION ALL
+{% endfor %}
+{%- if maria -%}
+SELECT '`mysql`.`proc`', 'SELECT' UNION ALL
+{% endif -%}
+SELECT CONCAT('`', REPLACE({{ schema_literal }}, '`', '``'), '`.*'), '{% if maria %}SHOW VIEW{% else %}SELECT{% endif %}'

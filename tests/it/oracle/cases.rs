@@ -24,6 +24,9 @@ tests! {
     on_postgres: [
         an_instance_that_is_opened_again_meanwhile_stays,
     ],
+    on_several: [
+        a_session_that_commits_itself_runs,
+    ],
     each_server: [
         a_hold_counts_from_the_moment_it_is_committed,
         a_file_that_a_row_names_is_told_before_it_goes,
@@ -928,8 +931,46 @@ fn a_run_inside_a_transaction_is_refused(dialect: Dialect) {
     assert!(left(&mut database).is_empty());
 }
 
+/// As many clients open one: Python's, and whoever has SET autocommit = 0.
+fn a_session_that_commits_itself_runs() {
+    for dialect in [Dialect::Mysql, Dialect::Mariadb] {
+        commits_itself(dialect);
+    }
+}
+
+fn commits_itself(dialect: Dialect) {
+    let mut database = database(dialect, Shared::Closed);
+    insert(&mut database, &[root(1, SUCCESS, 90), root(2, SUCCESS, 90)]);
+    let control = database.control.clone();
+    let mut session = database.connect();
+    session.execute("SET autocommit = 0").expect("a setting");
+    for (routine, options) in [
+        ("preview", json!({})),
+        ("outlook", json!({})),
+        ("verify", json!({})),
+        ("run", json!({"dry_run": true})),
+        ("purge", json!({"key": [2]})),
+        ("run", json!({})),
+    ] {
+        let answer = call(&mut session, dialect, &control, routine, &options);
+        answer.unwrap_or_else(|error| panic!("{routine}: {error:#}"));
+        let rows = session.query("SELECT @@autocommit", &[]).expect("a row");
+        assert_eq!(rows[0][0].as_deref(), Some("0"), "{routine}");
+    }
+    assert!(left(&mut database).is_empty());
+    // What is open is the caller's to end.
+    let hold = json!({"key": 1, "reason": "test", "even_if_absent": true});
+    call(&mut session, dialect, &control, "set_hold", &hold).expect("a hold");
+    let error = call(&mut session, dialect, &control, "run", &json!({}));
+    let error = error.expect_err("a transaction is open");
+    assert_eq!(failure::sqlstate(&error), Some("25001"), "{error:#}");
+    session.execute("ROLLBACK").expect("an end");
+    assert_eq!(database.number("SELECT COUNT(*) FROM W.hold"), 0);
+    call(&mut session, dialect, &control, "run", &json!({})).expect("a run");
+}
+
 /// The settings of a session of PostgreSQL, each with a name for a message.
-const SESSIONS: [(&str, &str); 10] = [
+const SESSIONS: [(&str, &str); 13] = [
     ("dates as in German", "SET DateStyle = 'German, DMY'"),
     ("dates as in SQL", "SET DateStyle = 'SQL, DMY'"),
     ("another zone", "SET TimeZone = 'Asia/Tokyo'"),
@@ -951,6 +992,21 @@ const SESSIONS: [(&str, &str); 10] = [
     (
         "a path full of traps",
         "SET search_path = trap, pg_catalog, public",
+    ),
+    (
+        "no triggers",
+        "SET session_replication_role = replica; SET row_security = off; SET quote_all_identifiers = on",
+    ),
+    (
+        "other ways of writing",
+        "SET bytea_output = 'escape'; SET extra_float_digits = -15; SET timezone_abbreviations = 'Australia'; SET xmlbinary = hex;
+         SET lc_messages = 'C'; SET lc_time = 'C'; SET default_text_search_config = 'simple'; SET check_function_bodies = off",
+    ),
+    (
+        "ambiguous names",
+        "SET plpgsql.variable_conflict = use_column; SET plpgsql.extra_errors = 'none'; SET constraint_exclusion = on;
+         SET enable_indexscan = off; SET enable_nestloop = off; SET jit_above_cost = 0; SET cursor_tuple_fraction = 0;
+         SET plan_cache_mode = force_custom_plan; SET synchronous_commit = off; SET client_min_messages = debug1",
     ),
 ];
 
@@ -992,7 +1048,7 @@ CREATE DOMAIN trap.text AS integer;
 ";
 
 /// The settings of a session of MySQL or MariaDB.
-const MYSQL_SESSIONS: [(&str, &str); 9] = [
+const MYSQL_SESSIONS: [(&str, &str); 14] = [
     ("another zone", "SET time_zone = '+09:00'"),
     ("ANSI", "SET sql_mode = 'ANSI'"),
     ("no mode", "SET sql_mode = ''"),
@@ -1016,6 +1072,34 @@ const MYSQL_SESSIONS: [(&str, &str); 9] = [
     (
         "timid",
         "SET sql_safe_updates = 1, sql_select_limit = 1, foreign_key_checks = 0",
+    ),
+    (
+        "narrow",
+        "SET max_sort_length = 8, max_error_count = 0, sql_big_selects = 0, max_join_size = 1000000, sql_auto_is_null = 1, insert_id = 9000,
+         big_tables = 1, sql_buffer_result = 1, low_priority_updates = 1, default_week_format = 3, unique_checks = 0, sql_notes = 0",
+    ),
+    (
+        "own transactions",
+        "SET completion_type = 'CHAIN', innodb_lock_wait_timeout = 1, lock_wait_timeout = 1",
+    ),
+    (
+        "of one server",
+        "SET /*!80000 cte_max_recursion_depth = 1, windowing_use_high_precision = 0, internal_tmp_mem_storage_engine = 'MEMORY',
+         default_collation_for_utf8mb4 = 'utf8mb4_general_ci', range_optimizer_max_mem_size = 1, */
+         /*M! max_recursive_iterations = 1, max_statement_time = 60, check_constraint_checks = 0, old_mode = 'UTF8_IS_UTF8MB3',
+         system_versioning_asof = '2001-01-01 00:00:00', */ eq_range_index_dive_limit = 1",
+    ),
+    (
+        "other collations",
+        "SET character_set_connection = latin1, collation_connection = latin1_german2_ci, character_set_results = latin1,
+         character_set_client = utf8mb4, collation_database = utf8mb4_general_ci",
+    ),
+    (
+        "forged",
+        "SET @windrow_names = 'x', @windrow_state = 'x', @windrow_beside = 'x', @windrow_shapes = 'x', @windrow_rows = '[99]', @windrow_found = 99,
+         @windrow_families = 99, @windrow_limit = 99, @windrow_run = 99, @windrow_way = 99, @windrow_key = 'x', @windrow_as_read = 'x',
+         @windrow_default = 1, @windrow_above = 1, @windrow_retention = 1, @windrow_scope = 'x', @windrow_before = '2999-01-01',
+         @windrow_without = 99, @windrow_call = 'SELECT 99', @windrow_text = 'SELECT 99', @windrow_said = 1, @windrow_artifacts = '[99]'",
     ),
 ];
 

@@ -635,12 +635,12 @@ const DEFECTS: &[Defect] = &[
         name: "file-of-a-living-row",
         what: "nobody asks whether a row still names the file",
         postgres: &[edit(
-            "AS t WHERE t.%I = a.path)",
-            "AS t WHERE false AND t.%I = a.path)",
+            "AND (\n                  EXISTS (SELECT FROM %2$I.%1$I AS t",
+            "AND false AND (\n                  EXISTS (SELECT FROM %2$I.%1$I AS t",
         )],
         mysql: &[edit(
-            "' AS t WHERE t.', CONCAT('`', REPLACE(f.path,",
-            "' AS t WHERE false AND t.', CONCAT('`', REPLACE(f.path,",
+            " ON a.artifact_id = k.artifact_id '",
+            " ON a.artifact_id = -k.artifact_id '",
         )],
         noticed_by: &["oracle::cases::SERVER::a_file_that_a_row_names_is_told_before_it_goes"],
     },

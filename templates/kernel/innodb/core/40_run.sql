@@ -18,13 +18,15 @@ BEGIN
 END;
 
 -- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
--- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes.
+-- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes, no autocommit.
 --# create procedure settle
 CREATE PROCEDURE settle(OUT o_before longtext)
 SQL SECURITY DEFINER
 COMMENT 'Sets the variables of the session that a run depends on, and answers what they were.'
 BEGIN
     DECLARE v_reads varchar(40);
+    -- Raises 25001 in a transaction: what is open is the caller's to end.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     CALL read_on(NULL, v_reads);
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
@@ -38,8 +40,11 @@ BEGIN
         /*M! @@SESSION.join_cache_level, */
         /*!80000 IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0), */
         v_reads,
+        IF(@@SESSION.autocommit, 1, 0),
         @@SESSION.time_zone
     );
+    -- Without it whatever reads or drops a table begins a transaction.
+    SET SESSION autocommit = 1;
     CALL drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
@@ -78,6 +83,7 @@ BEGIN
         IF v_reads <> '' THEN
             CALL read_on(v_reads, v_join);
         END IF;
+        SET SESSION autocommit = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 11), ',', -1) AS unsigned);
     END IF;
 END;
 

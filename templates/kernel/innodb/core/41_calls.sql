@@ -63,7 +63,9 @@ BEGIN
                 COMMIT;
             END IF;
         END closing;
-        DO RELEASE_LOCK(v_lock);
+        IF v_lock IS NOT NULL THEN
+            DO RELEASE_LOCK(v_lock);
+        END IF;
         CALL unsettle(v_before);
         RESIGNAL;
     END;
@@ -222,7 +224,9 @@ BEGIN
                 COMMIT;
             END IF;
         END closing;
-        DO RELEASE_LOCK(CONCAT(v_lock, '.', COALESCE(v_run, 0)));
+        IF v_lock IS NOT NULL THEN
+            DO RELEASE_LOCK(CONCAT(v_lock, '.', COALESCE(v_run, 0)));
+        END IF;
         CALL unsettle(v_before);
         RESIGNAL;
     END;

@@ -798,7 +798,9 @@ BEGIN
                 COMMIT;
             END IF;
         END closing;
-        DO RELEASE_LOCK(v_lock);
+        IF v_lock IS NOT NULL THEN
+            DO RELEASE_LOCK(v_lock);
+        END IF;
         CALL unsettle(v_before);
         RESIGNAL;
     END;

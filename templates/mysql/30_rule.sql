@@ -208,15 +208,12 @@ SQL SECURITY DEFINER
 COMMENT 'Adds the members that holds of other rules keep to work_held. [body @body@]'
 BEGIN
     INSERT IGNORE INTO work_held (id)
-    SELECT m.id
-    FROM work_member AS m
-    STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
-    WHERE
+    SELECT m.id FROM work_member AS m STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
 {%- for above in rule.bound %}
 {%- filter fit %}
-        {% if not loop.first %}OR {% endif %}{{ <w.held_beside above /> | indent(width=8) }}{% if loop.last %};{% endif %}
+    {% if loop.first %}WHERE {% else %}   OR {% endif %}{{ <w.held_beside above /> | indent(width=4) }}
 {%- endfilter %}
-{%- endfor %}
+{%- endfor %};
 END;
 {%- endif %}
 {%- if rule.keeps | length > 0 or rule.newest | length > 0 %}

@@ -27,7 +27,7 @@ EXISTS (
     WHERE h.rule = {{ above.rule }}
       AND h.`key` = {{ above.key }}
 {%- endif %}
-      AND {{ <w.holds_now /> }}
+      AND COALESCE(h.until > UTC_TIMESTAMP(6), true)
 )
 {%- endcomponent w.held_beside %}
 

@@ -169,24 +169,21 @@ END$$
 -- dag_runs_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_bound$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_bound() SQL SECURITY DEFINER
-COMMENT 'Adds the members that holds of other rules keep to work_held. [body 421d7b759187]'
+COMMENT 'Adds the members that holds of other rules keep to work_held. [body 444e5df12d54]'
 BEGIN
     INSERT IGNORE INTO work_held (id)
-    SELECT m.id
-    FROM work_member AS m
-    STRAIGHT_JOIN `airflow`.`dag_run` AS t ON t.`id` = m.id
-    WHERE
-        EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS b1 JOIN `airflow`.`task_instance_history` AS b2 ON b1.`dag_id` = b2.`dag_id`
-            AND b1.`task_id` = b2.`task_id` AND b1.`run_id` = b2.`run_id` AND b1.`map_index` = b2.`map_index`
-            JOIN hold AS h ON h.rule = 'tries' AND h.`key` = CAST(b2.`task_instance_id` AS CHAR) COLLATE utf8mb4_0900_bin
-            WHERE t.`dag_id` = b1.`dag_id` AND t.`run_id` = b1.`run_id` AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)))
-        OR EXISTS (SELECT 1 FROM `airflow`.`task_state_store` AS b1 JOIN hold AS h ON h.rule = 'task_state'
-            AND h.`key` = CAST(b1.`id` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`id` = b1.`dag_run_id`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)))
-        OR EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS b1
-            JOIN `airflow`.`partitioned_asset_key_log` AS b2 ON b1.`id` = b2.`asset_partition_dag_run_id`
-            JOIN hold AS h ON h.rule = 'partition_log' AND h.`key` = CAST(b2.`id` AS CHAR) COLLATE utf8mb4_0900_bin
-            WHERE t.`id` = b1.`created_dag_run_id` AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)));
+    SELECT m.id FROM work_member AS m STRAIGHT_JOIN `airflow`.`dag_run` AS t ON t.`id` = m.id
+    WHERE EXISTS (SELECT 1 FROM `airflow`.`task_instance` AS b1 JOIN `airflow`.`task_instance_history` AS b2 ON b1.`dag_id` = b2.`dag_id`
+        AND b1.`task_id` = b2.`task_id` AND b1.`run_id` = b2.`run_id` AND b1.`map_index` = b2.`map_index` JOIN hold AS h ON h.rule = 'tries'
+        AND h.`key` = CAST(b2.`task_instance_id` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`dag_id` = b1.`dag_id`
+        AND t.`run_id` = b1.`run_id` AND COALESCE(h.until > UTC_TIMESTAMP(6), true))
+       OR EXISTS (SELECT 1 FROM `airflow`.`task_state_store` AS b1 JOIN hold AS h ON h.rule = 'task_state'
+           AND h.`key` = CAST(b1.`id` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`id` = b1.`dag_run_id`
+           AND COALESCE(h.until > UTC_TIMESTAMP(6), true))
+       OR EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS b1
+           JOIN `airflow`.`partitioned_asset_key_log` AS b2 ON b1.`id` = b2.`asset_partition_dag_run_id`
+           JOIN hold AS h ON h.rule = 'partition_log' AND h.`key` = CAST(b2.`id` AS CHAR) COLLATE utf8mb4_0900_bin
+           WHERE t.`id` = b1.`created_dag_run_id` AND COALESCE(h.until > UTC_TIMESTAMP(6), true));
 END$$
 
 -- dag_runs_against: the members that stay for a reason outside of their family.

@@ -55,7 +55,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.partition_log_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.partition_log_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body c38d39616780]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 60f96d5de3e8]'
 BEGIN
     DECLARE v_cutoff datetime(6) DEFAULT p_cutoff;
     -- Holds of what the rows belong to keep them, too.
@@ -74,7 +74,7 @@ BEGIN
             WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`asset_partition_dag_run` AS a1
                 JOIN `airflow`.`dag_run` AS a2 ON a1.`created_dag_run_id` = a2.`id` JOIN hold AS h ON h.rule = 'dag_runs'
                 AND h.`key` = CAST(a2.`id` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`asset_partition_dag_run_id` = a1.`id`
-                AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
+                AND COALESCE(h.until > UTC_TIMESTAMP(6), true)) THEN 'HELD'
             WHEN p_as_of IS NOT NULL AND t.`created_at` IS NULL THEN 'UNDATED_MEMBER'
         END,
         t.`created_at`

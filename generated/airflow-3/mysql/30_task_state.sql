@@ -59,7 +59,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.task_state_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.task_state_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body c82e45b38678]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 932367541f65]'
 BEGIN
     DECLARE v_now datetime(6) DEFAULT p_as_of;
     -- Holds of what the rows belong to keep them, too.
@@ -77,7 +77,7 @@ BEGIN
             WHEN h.k1 IS NOT NULL THEN 'HELD'
             WHEN v_above AND EXISTS (SELECT 1 FROM `airflow`.`dag_run` AS a1 JOIN hold AS h ON h.rule = 'dag_runs'
                 AND h.`key` = CAST(a1.`id` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`dag_run_id` = a1.`id`
-                AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
+                AND COALESCE(h.until > UTC_TIMESTAMP(6), true)) THEN 'HELD'
         END,
         t.`expires_at`
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_state_store` AS t ON t.`id` = r.k1 LEFT JOIN work_held AS h ON h.k1 = r.k1

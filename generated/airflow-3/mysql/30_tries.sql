@@ -64,7 +64,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.tries_verdict$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.tries_verdict(IN p_look integer, IN p_pass integer,
     IN p_as_of datetime(6), IN p_cutoff datetime(6)) SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 7ecb73fd6862]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body 3208b702803c]'
 BEGIN
     -- Holds of what the rows belong to keep them, too.
     DECLARE v_above boolean DEFAULT EXISTS (SELECT 1 FROM hold AS h
@@ -83,7 +83,7 @@ BEGIN
                 JOIN `airflow`.`dag_run` AS a2 ON a1.`dag_id` = a2.`dag_id` AND a1.`run_id` = a2.`run_id`
                 JOIN hold AS h ON h.rule = 'dag_runs' AND h.`key` = CAST(a2.`id` AS CHAR) COLLATE utf8mb4_0900_bin
                 WHERE t.`dag_id` = a1.`dag_id` AND t.`task_id` = a1.`task_id` AND t.`run_id` = a1.`run_id`
-                AND t.`map_index` = a1.`map_index` AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))) THEN 'HELD'
+                AND t.`map_index` = a1.`map_index` AND COALESCE(h.until > UTC_TIMESTAMP(6), true)) THEN 'HELD'
         END,
         NULL
     FROM work_row AS r STRAIGHT_JOIN `airflow`.`task_instance_history` AS t ON t.`task_instance_id` = r.k1 LEFT

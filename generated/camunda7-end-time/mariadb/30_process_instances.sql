@@ -143,19 +143,16 @@ END$$
 -- process_instances_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_bound$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_bound() SQL SECURITY DEFINER
-COMMENT 'Adds the members that holds of other rules keep to work_held. [body 2d8a6b68100a]'
+COMMENT 'Adds the members that holds of other rules keep to work_held. [body b909016d042d]'
 BEGIN
     INSERT IGNORE INTO work_held (id)
-    SELECT m.id
-    FROM work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = m.id
-    WHERE
-        EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS b1 JOIN hold AS h ON h.rule = 'decisions'
-            AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_nopad_bin WHERE t.`ID_` = b1.`PROC_INST_ID_`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)))
-        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
-            AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_nopad_bin WHERE t.`ID_` = b1.`PROCESS_INSTANCE_ID_`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)));
+    SELECT m.id FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS t ON t.`ID_` = m.id
+    WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS b1 JOIN hold AS h ON h.rule = 'decisions'
+        AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_nopad_bin WHERE t.`ID_` = b1.`PROC_INST_ID_`
+        AND COALESCE(h.until > UTC_TIMESTAMP(6), true))
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
+           AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_nopad_bin WHERE t.`ID_` = b1.`PROCESS_INSTANCE_ID_`
+           AND COALESCE(h.until > UTC_TIMESTAMP(6), true));
 END$$
 
 -- process_instances_against: the members that stay for a reason outside of their family.

@@ -106,22 +106,19 @@ END$$
 -- batches_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.batches_bound$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.batches_bound() SQL SECURITY DEFINER
-COMMENT 'Adds the members that holds of other rules keep to work_held. [body 2eb056c5354c]'
+COMMENT 'Adds the members that holds of other rules keep to work_held. [body ff9f1c887ec4]'
 BEGIN
     INSERT IGNORE INTO work_held (id)
-    SELECT m.id
-    FROM work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = m.id
-    WHERE
-        EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
-            AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`SEED_JOB_DEF_ID_` = b1.`JOB_DEF_ID_`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)))
-        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
-            AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`MONITOR_JOB_DEF_ID_` = b1.`JOB_DEF_ID_`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)))
-        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
-            AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`BATCH_JOB_DEF_ID_` = b1.`JOB_DEF_ID_`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)));
+    SELECT m.id FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_BATCH` AS t ON t.`ID_` = m.id
+    WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
+        AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`SEED_JOB_DEF_ID_` = b1.`JOB_DEF_ID_`
+        AND COALESCE(h.until > UTC_TIMESTAMP(6), true))
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
+           AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`MONITOR_JOB_DEF_ID_` = b1.`JOB_DEF_ID_`
+           AND COALESCE(h.until > UTC_TIMESTAMP(6), true))
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS b1 JOIN hold AS h ON h.rule = 'cleanup_log'
+           AND h.`key` = CAST(b1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`BATCH_JOB_DEF_ID_` = b1.`JOB_DEF_ID_`
+           AND COALESCE(h.until > UTC_TIMESTAMP(6), true));
 END$$
 
 -- batches_against: the members that stay for a reason outside of their family.

@@ -129,19 +129,16 @@ END$$
 -- decisions_bound: the members that holds of other rules keep: of themselves, of what is theirs, or of what they belong to.
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.decisions_bound$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.decisions_bound() SQL SECURITY DEFINER
-COMMENT 'Adds the members that holds of other rules keep to work_held. [body 6d8a90af33d0]'
+COMMENT 'Adds the members that holds of other rules keep to work_held. [body 090b44a5a1ab]'
 BEGIN
     INSERT IGNORE INTO work_held (id)
-    SELECT m.id
-    FROM work_member AS m
-    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = m.id
-    WHERE
-        EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS a1 JOIN hold AS h ON h.rule = 'process_instances'
-            AND h.`key` = CAST(a1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`PROC_INST_ID_` = a1.`ID_`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)))
-        OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS a1 JOIN hold AS h ON h.rule = 'case_instances'
-            AND h.`key` = CAST(a1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`CASE_INST_ID_` = a1.`ID_`
-            AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6)));
+    SELECT m.id FROM work_member AS m STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ID_` = m.id
+    WHERE EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS a1 JOIN hold AS h ON h.rule = 'process_instances'
+        AND h.`key` = CAST(a1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`PROC_INST_ID_` = a1.`ID_`
+        AND COALESCE(h.until > UTC_TIMESTAMP(6), true))
+       OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_CASEINST` AS a1 JOIN hold AS h ON h.rule = 'case_instances'
+           AND h.`key` = CAST(a1.`ID_` AS CHAR) COLLATE utf8mb4_0900_bin WHERE t.`CASE_INST_ID_` = a1.`ID_`
+           AND COALESCE(h.until > UTC_TIMESTAMP(6), true));
 END$$
 
 -- decisions_against: the members that stay for a reason outside of their family.

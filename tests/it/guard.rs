@@ -576,7 +576,9 @@ fn dump(server: &Mysql, databases: &[&str]) -> Vec<String> {
 fn rows_of(server: &Mysql, database: &str) -> String {
     let selects = server.query(&format!(
         "SELECT CONCAT('SELECT CONCAT(''REPLACE INTO ', t.table_schema, '.', t.table_name, ' VALUES ('', CONCAT_WS('','', ',
-             GROUP_CONCAT('QUOTE(`', c.column_name, '`)' ORDER BY c.ordinal_position), '), '');'') FROM ', t.table_schema, '.', t.table_name)
+             GROUP_CONCAT(IF(c.collation_name IS NULL, CONCAT('QUOTE(`', c.column_name, '`)'),
+                 CONCAT('QUOTE(CONVERT(`', c.column_name, '` USING utf8mb4) COLLATE utf8mb4_bin)')) ORDER BY c.ordinal_position),
+             '), '');'') FROM ', t.table_schema, '.', t.table_name)
          FROM information_schema.tables AS t JOIN information_schema.columns AS c USING (table_schema, table_name)
          WHERE t.table_schema = '{database}' AND t.table_type = 'BASE TABLE' GROUP BY t.table_schema, t.table_name"
     ));

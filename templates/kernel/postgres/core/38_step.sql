@@ -114,6 +114,9 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
+    IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = p_rule AND h.absent) THEN
+        RETURN;
+    END IF;
     IF EXISTS (
         SELECT
         FROM rule AS r

@@ -762,7 +762,23 @@ AS $windrow$
 DECLARE
     v_tables oid[];
     v_is_set boolean[];
+    v_calls  boolean := EXISTS (
+        SELECT
+        FROM pg_depend AS d
+        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+          AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
+    );
 BEGIN
+    -- Many databases have no trigger that somebody made, and nothing that calls a function of somebody's.
+    IF NOT v_calls AND NOT EXISTS (
+        SELECT
+        FROM pg_trigger AS g
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        WHERE NOT g.tgisinternal
+          AND p.pronamespace <> current_schema()::regnamespace
+    ) THEN
+        RETURN;
+    END IF;
     WITH RECURSIVE reached (oid, is_set) AS (
         SELECT t.oid, cardinality(s.sets) > 0 OR p_restores
         FROM known_table AS s
@@ -803,13 +819,7 @@ BEGIN
           AND p.pronamespace <> current_schema()::regnamespace
     ) AS x
     ORDER BY x.class::text, x.code;
-    -- Most databases have nothing that calls a function that somebody has made.
-    IF NOT EXISTS (
-        SELECT
-        FROM pg_depend AS d
-        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
-          AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
-    ) THEN
+    IF NOT v_calls THEN
         RETURN;
     END IF;
     RETURN QUERY

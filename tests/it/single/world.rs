@@ -339,14 +339,18 @@ impl World {
         let zoned = |time: Time| {
             or_null(time.map(|it| match postgres {
                 true => {
-                    format!("timestamptz '2026-06-01 12:00:00+00' + interval '{it} microseconds'")
+                    format!(
+                        "timestamptz '2026-06-01 12:00:00+00' + {it} * interval '1 microsecond'"
+                    )
                 }
                 false => format!("timestamp '2026-06-01 12:00:00' + interval {it} microsecond"),
             }))
         };
         let plain = |time: Time| {
             or_null(time.map(|it| match postgres {
-                true => format!("timestamp '2026-06-01 20:00:00' + interval '{it} microseconds'"),
+                true => {
+                    format!("timestamp '2026-06-01 20:00:00' + {it} * interval '1 microsecond'")
+                }
                 false => format!("timestamp '2026-06-01 20:00:00' + interval {it} microsecond"),
             }))
         };

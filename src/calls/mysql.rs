@@ -11,6 +11,8 @@ type Field = (&'static str, As);
 #[derive(Clone, Copy)]
 enum As {
     Plain,
+    /// The key of a hold, which that table compares otherwise than all else is compared.
+    Key,
     Truth,
     Instant,
     /// An instant, or what stands for the beginning of time here.
@@ -18,7 +20,7 @@ enum As {
     Json,
 }
 
-use As::{Due, Instant, Json, Plain, Truth};
+use As::{Due, Instant, Json, Key, Plain, Truth};
 
 const POLICY: &[Field] = &[
     ("rule", Plain),
@@ -33,7 +35,7 @@ const POLICY: &[Field] = &[
 
 const HOLD: &[Field] = &[
     ("rule", Plain),
-    ("key", Plain),
+    ("key", Key),
     ("reason", Plain),
     ("until", Instant),
     ("placed_by", Plain),
@@ -346,9 +348,8 @@ fn fields(alias: &str, columns: &[Field]) -> String {
 fn value(alias: &str, (name, what): Field) -> String {
     let column = format!("{alias}.`{name}`");
     match what {
-        // Holds compare keys otherwise than all else is compared.
-        As::Plain if name == "key" => format!("{column} COLLATE utf8mb4_bin"),
         As::Plain => column,
+        As::Key => format!("{column} COLLATE utf8mb4_bin"),
         As::Truth => format!("{column} = 1"),
         // As PostgreSQL writes an instant in UTC.
         As::Instant => format!("DATE_FORMAT({column}, '%Y-%m-%dT%H:%i:%s.%f+00:00')"),

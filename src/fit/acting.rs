@@ -107,10 +107,7 @@ fn set_finding(
     // Before version 15 a row that moves to another partition is deleted, for the keys that name it.
     let moves = catalog.dialect == Dialect::Postgres
         && catalog.version_num < 150_000
-        && live
-            .partition_columns
-            .iter()
-            .any(|it| sets.contains(&it.as_str()));
+        && moving(live, sets).is_some();
     let effects = [Some(&key.on_update), Some(&key.on_delete).filter(|_| moves)];
     let mut effects = effects.into_iter().flatten();
     let effect = match effects.find(|effect| ACTING.contains(&effect.as_str())) {
@@ -136,6 +133,12 @@ fn set_finding(
             },
         ),
     )
+}
+
+/// A column that is set and says to which partition a row belongs, so that the server moves the row.
+fn moving<'a>(live: &CatalogTable, sets: &[&'a str]) -> Option<&'a str> {
+    let says = |set: &&str| live.partition_columns.iter().any(|column| column == set);
+    sets.iter().copied().find(says)
 }
 
 /// What there is to say of a foreign key; nothing where the spec accounts for it.
@@ -259,10 +262,7 @@ fn triggers(
         let set = sets.iter().find(named).filter(|_| trigger.on_update);
         set.filter(|_| !own.contains(&trigger.name))
     };
-    let moves = sets.iter().find(|set| {
-        let mut columns = live.partition_columns.iter();
-        columns.any(|column| column == **set)
-    });
+    let moves = moving(live, sets);
     let mut fire: BTreeMap<&str, String> = BTreeMap::new();
     for trigger in live.triggers.iter().filter(|it| it.enabled) {
         if goes && trigger.on_delete {

@@ -293,7 +293,7 @@ impl<'a> Adopter<'a> {
                     between.on,
                 ),
             };
-            let (one, stays) = (self.one(), self.stays(&list(place)));
+            let (one, stays) = (via::one(self.dialect), self.stays(&list(place)));
             let says = format!("{rootless}{}", self.behind_others(own, "t"));
             format!("NOT ({says} AND EXISTS (SELECT {one}FROM {from} WHERE {on}{stays}))")
         });
@@ -312,7 +312,7 @@ impl<'a> Adopter<'a> {
 
     /// Each way by which rows of a family that stays name row `t`: they name its root, or none but one of its instances.
     fn named_exists(&self, member: &Member, ways: &[WayView], list: &str) -> Vec<String> {
-        let (one, stays) = (self.one(), self.stays(list));
+        let (one, stays) = (via::one(self.dialect), self.stays(list));
         let wrap = match self.dialect {
             Dialect::Postgres => "\n        ",
             Dialect::Mysql | Dialect::Mariadb => " ",
@@ -357,14 +357,6 @@ impl<'a> Adopter<'a> {
     /// Whether families go as such.
     fn by_family(&self) -> bool {
         self.timed.unit == Unit::Family
-    }
-
-    /// What stands behind SELECT where nothing is read.
-    fn one(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Postgres => "",
-            Dialect::Mysql | Dialect::Mariadb => "1 ",
-        }
     }
 
     /// That the family of instance `p` stays, behind other conditions; nothing where `p` is only one whose root is there.

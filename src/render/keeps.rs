@@ -81,10 +81,7 @@ fn rootless(graph: &Graph, way: &[Hop], row: &str, dialect: Dialect) -> String {
         }
         below = alias;
     }
-    let one = match dialect {
-        Dialect::Postgres => "",
-        Dialect::Mysql | Dialect::Mariadb => "1 ",
-    };
+    let one = via::one(dialect);
     format!(" AND NOT EXISTS (SELECT {one}FROM {from} WHERE {first})")
 }
 

@@ -52,6 +52,14 @@ pub(super) fn same(edge: &Edge, dialect: Dialect, child: &str, parent: &str) -> 
     compare(&pairs(edge, dialect), child, parent)
 }
 
+/// What a query for existence selects, with the blank behind it; PostgreSQL selects nothing.
+pub(super) fn one(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => "",
+        Dialect::Mysql | Dialect::Mariadb => "1 ",
+    }
+}
+
 /// The same, with the parent's columns first.
 pub(super) fn named_by(edge: &Edge, dialect: Dialect, parent: &str, child: &str) -> String {
     let swapped: Vec<(String, String)> = pairs(edge, dialect)

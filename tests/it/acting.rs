@@ -307,7 +307,11 @@ fn findings(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<Fi
     found
 }
 
-fn all_findings(installation: &Installation, dialect: Dialect, spec: &str) -> Vec<Finding> {
+pub(crate) fn all_findings(
+    installation: &Installation,
+    dialect: Dialect,
+    spec: &str,
+) -> Vec<Finding> {
     let graph = graph_of(spec).named_for(dialect);
     let mut session = installation.connect();
     let schema = match dialect {

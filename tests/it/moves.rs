@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
-use windrow::fit;
 
+use crate::acting::all_findings;
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
@@ -47,8 +47,7 @@ CREATE FUNCTION idle() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; E
 
 /// What `check` says under a code: the object with the first name in the message.
 fn told(installation: &Installation, code: &str) -> Vec<String> {
-    let catalog = installation.connect().catalog("public").expect("a catalog");
-    let found = fit::compare(&graph_of(SPEC), &catalog);
+    let found = all_findings(installation, Dialect::Postgres, SPEC);
     let found = found.iter().filter(|it| it.code == code);
     let mut told: Vec<_> = found
         .map(|it| {

@@ -345,25 +345,21 @@ impl Tables<'_> {
                 found.extend(edges.map(|edge| (child.table, via::same(edge, dialect, "r", "t"))));
             }
         }
-        let mut told = Vec::new();
-        found.retain(|it| {
-            !told.contains(it) && {
-                told.push(it.clone());
-                true
+        let mut each: Vec<(TableId, String)> = Vec::new();
+        for way in found {
+            if !each.contains(&way) {
+                each.push(way);
             }
-        });
+        }
         let time = dialect.ident(&self.rule.end_time.name);
-        let one = match dialect {
-            Dialect::Postgres => "",
-            Dialect::Mysql | Dialect::Mariadb => "1 ",
-        };
+        let one = via::one(dialect);
         let keeper = |(table, on)| {
             let table = dialect.qualified(home(graph, dialect), &graph.table(table).name);
             format!(
                 "EXISTS (SELECT {one}FROM {table} AS r WHERE {on} AND (r.{time} <= t.{time}) IS NOT TRUE)"
             )
         };
-        found.into_iter().map(keeper).collect()
+        each.into_iter().map(keeper).collect()
     }
 
     /// What a deletion from the table is for.

@@ -45,7 +45,7 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
         ),
         (
             true,
-            "47_backlog.sql",
+            "45_backlog.sql",
             "how much is due, and how long ago what stays ended",
         ),
         (

@@ -2,29 +2,29 @@
 //! for unqualified names where it stands itself.
 
 use self::file::{KernelFile, Prologue, Text};
+pub(super) use self::list::files;
 use super::json::quoted;
-use super::rules::by_end;
-use super::{archive, sql, stamp};
+use super::sql;
 use crate::bundle::File;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
 /// A text below `templates/kernel/`, by its path there.
 macro_rules! text {
-    ($path:literal) => {
+    ($($path:literal),+) => {
         $crate::render::kernel::file::Text {
-            path: $path,
+            path: concat!($($path),+),
             sql: include_str!(concat!(
                 env!("CARGO_MANIFEST_DIR"),
                 "/templates/kernel/",
-                $path
+                $($path),+
             )),
         }
     };
 }
 
 mod file;
-mod innodb;
+mod list;
 
 /// Texts that several files have in them, where a line says `--+` and their name.
 const PARTS: &[(&str, Text)] = &[
@@ -99,215 +99,6 @@ fn with_parts(text: &str) -> String {
         }
     }
     whole
-}
-
-/// What every installation has, on PostgreSQL.
-const CORE: &[KernelFile] = &[
-    KernelFile {
-        name: "10_control.sql",
-        purpose: "the control schema: roles, policies, holds and the ledger",
-        text: text!("postgres/core/10_control.sql"),
-        prologue: Prologue::Installer,
-    },
-    KernelFile {
-        name: "11_rules.sql",
-        purpose: "what the spec says of each rule",
-        text: text!("postgres/core/11_rules.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "11_spec.sql",
-        purpose: "the rules of the spec, as the kernel knows them",
-        text: text!("postgres/core/11_spec.sql"),
-        prologue: Prologue::Rules,
-    },
-    KernelFile {
-        name: "12_settings.sql",
-        purpose: "the settings: what overrides the limits of the spec, who wrote it, and what it was before",
-        text: text!("postgres/core/12_settings.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "32_tables.sql",
-        purpose: "what names the tables of the application: their locks, keys, orphans and files",
-        text: text!("postgres/core/32_tables.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "35_guard.sql",
-        purpose: "what holds runs back: pauses of rules, servers where nobody armed windrow, back-off, suspension",
-        text: text!("postgres/core/35_guard.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "35_pace.sql",
-        purpose: "how big the next batch is, and what a run rests for before it",
-        text: text!("postgres/core/35_pace.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "38_step.sql",
-        purpose: "what the steps, previews and purges of all strategies share",
-        text: text!("postgres/core/38_step.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "40_run.sql",
-        purpose: "run, preview and purge, and what operates them",
-        text: text!("postgres/core/40_run.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "41_calls.sql",
-        purpose: "run and purge: what commits",
-        text: text!("postgres/core/41_calls.sql"),
-        prologue: Prologue::Commits,
-    },
-    KernelFile {
-        name: "46_metrics.sql",
-        purpose: "how much is due, what stays and why, and the metrics",
-        text: text!("postgres/core/46_metrics.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "47_plan.sql",
-        purpose: "how much is due, along time and ahead of it: what a backlog plan starts from",
-        text: text!("postgres/core/47_plan.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "48_verify.sql",
-        purpose: "is everything as it should be?",
-        text: text!("postgres/core/48_verify.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "51_rights.sql",
-        purpose: "who may call what, and what an installation notes at its end",
-        text: text!("postgres/core/51_rights.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "60_schedule.sql",
-        purpose: "the schedule",
-        text: text!("postgres/core/60_schedule.sql"),
-        prologue: Prologue::Schedule,
-    },
-    KernelFile {
-        name: "90_uninstall.sql",
-        purpose: "the undo of everything else; NOT part of an installation",
-        text: text!("postgres/core/90_uninstall.sql"),
-        prologue: Prologue::Undo,
-    },
-];
-
-/// What rules by the end of families need.
-const END_TIME: &[KernelFile] = &[KernelFile {
-    name: "39_end_time.sql",
-    purpose: "rules by the end of families",
-    text: text!("postgres/strategies/end_time.sql"),
-    prologue: Prologue::Owner,
-}];
-
-/// What rules by removal time or age need.
-const TIMED: &[KernelFile] = &[
-    KernelFile {
-        name: "39_timed.sql",
-        purpose: "rules by a stored removal time, or by age",
-        text: text!("postgres/strategies/timed.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "39_timed_rows.sql",
-        purpose: "what rules by a stored removal time, or by age, have in their tables",
-        text: text!("postgres/strategies/timed_rows.sql"),
-        prologue: Prologue::Owner,
-    },
-];
-
-/// What rules of single rows need.
-const SINGLE: &[KernelFile] = &[KernelFile {
-    name: "39_single.sql",
-    purpose: "rules of single rows: expiry, orphan, keep-last",
-    text: text!("postgres/strategies/single.sql"),
-    prologue: Prologue::Owner,
-}];
-
-/// What several workers need besides.
-const WORKERS: &[KernelFile] = &[KernelFile {
-    name: "11_workers.sql",
-    purpose: "the workers: how they share out a sweep",
-    text: text!("postgres/features/11_workers.sql"),
-    prologue: Prologue::Owner,
-}];
-
-/// What setting removal times anew needs besides.
-const STAMP: &[KernelFile] = &[
-    KernelFile {
-        name: "43_stamp.sql",
-        purpose: "setting removal times anew, on demand",
-        text: text!("postgres/features/43_stamp.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "43_stamp_calls.sql",
-        purpose: "stamp: what commits",
-        text: text!("postgres/features/43_stamp_calls.sql"),
-        prologue: Prologue::Commits,
-    },
-];
-
-/// What archives need besides.
-const ARCHIVE: &[KernelFile] = &[
-    KernelFile {
-        name: "25_archive.sql",
-        purpose: "the archive: copies of the rows that go",
-        text: text!("postgres/features/25_archive.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "44_unarchive.sql",
-        purpose: "how rows leave the archive",
-        text: text!("postgres/features/44_unarchive.sql"),
-        prologue: Prologue::Owner,
-    },
-    KernelFile {
-        name: "44_unarchive_calls.sql",
-        purpose: "how rows leave the archive: what commits",
-        text: text!("postgres/features/44_unarchive_calls.sql"),
-        prologue: Prologue::Commits,
-    },
-];
-
-/// Those that an installation needs.
-pub(super) fn files(graph: &Graph, dialect: Dialect) -> Vec<&'static KernelFile> {
-    let timed = graph.rules.iter().any(|rule| rule.timed.is_some());
-    let is_single = graph.rules.iter().any(|rule| rule.single.is_some());
-    let innodb: [(bool, &[KernelFile]); 7] = [
-        (true, innodb::CORE),
-        (graph.rules.iter().any(by_end), innodb::END_TIME),
-        (timed, innodb::TIMED),
-        (is_single, innodb::SINGLE),
-        (graph.workers > 1, innodb::WORKERS),
-        (!stamp::names(graph).is_empty(), innodb::STAMP),
-        (archive::first(graph).is_some(), innodb::ARCHIVE),
-    ];
-    let postgres: [(bool, &[KernelFile]); 7] = [
-        (true, CORE),
-        (graph.rules.iter().any(by_end), END_TIME),
-        (timed, TIMED),
-        (is_single, SINGLE),
-        (graph.workers > 1, WORKERS),
-        (!stamp::names(graph).is_empty(), STAMP),
-        (archive::first(graph).is_some(), ARCHIVE),
-    ];
-    let modules = if dialect == Dialect::Postgres {
-        &postgres[..]
-    } else {
-        &innodb[..]
-    };
-    let used = modules.iter().filter(|(used, _)| *used);
-    used.flat_map(|(_, files)| *files).collect()
 }
 
 /// What a session is told that applies a file: documents.
@@ -553,35 +344,5 @@ mod tests {
         );
         assert_eq!(marker("--# create trigger check_setting"), None);
         assert_eq!(marker("CREATE TABLE rule ("), None);
-    }
-
-    #[test]
-    fn the_kernel_has_no_holes() {
-        let files = [
-            CORE,
-            END_TIME,
-            TIMED,
-            SINGLE,
-            WORKERS,
-            STAMP,
-            ARCHIVE,
-            innodb::CORE,
-            innodb::END_TIME,
-            innodb::TIMED,
-            innodb::SINGLE,
-            innodb::WORKERS,
-            innodb::STAMP,
-            innodb::ARCHIVE,
-        ]
-        .concat();
-        let texts = files.iter().map(|file| (file.name, file.text.sql));
-        let parts = PARTS.iter().map(|(name, part)| (*name, part.sql));
-        for (name, text) in texts.chain(parts) {
-            for (number, line) in text.lines().enumerate() {
-                let hole = ["{{", "{%", "{#", "@body@"];
-                let found = hole.iter().find(|hole| line.contains(*hole));
-                assert_eq!(found, None, "{name}:{}: {line}", number + 1);
-            }
-        }
     }
 }

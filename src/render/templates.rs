@@ -122,8 +122,8 @@ pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
     ),
     (
         "mysql",
-        "47_backlog.sql",
-        include_str!("../../templates/mysql/47_backlog.sql"),
+        "45_backlog.sql",
+        include_str!("../../templates/mysql/45_backlog.sql"),
     ),
     (
         "mysql",

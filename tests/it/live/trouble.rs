@@ -253,7 +253,7 @@ fn half_an_installation_is_told_and_gone_over() {
     database.windrow("install SPEC").expect(
         2,
         &[
-            "error: cannot install `40_run.sql`\n  detail: it was rolled back; `10_control.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `32_tables.sql`, `35_guard.sql`, `35_pace.sql`, `38_step.sql`, `39_end_time.sql` are applied",
+            "error: cannot install `37_place.sql`\n  detail: it was rolled back; `10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`, `20_indexes.sql`, `30_workflow_instances.sql`, `32_tables.sql`, `34_catalog.sql`, `35_guard.sql`, `35_pace.sql` are applied",
             "caused by: cannot create view windrow_dolphinscheduler.open_hours",
             "\"open_hours\" is not a view (SQLSTATE 42809)",
             "running `windrow install` again is safe",
@@ -326,7 +326,7 @@ fn half_an_installation_is_told_and_gone_over() {
         2,
         &[
             "cannot install `20_indexes.sql`",
-            "what it had finished stays; `10_control.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql` are applied",
+            "what it had finished stays; `10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql` are applied",
             "interrupted while running",
         ],
     );
@@ -356,7 +356,7 @@ fn a_full_disk_is_told_and_got_over() {
         2,
         &[
             "cannot install `20_indexes.sql`",
-            "`10_control.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql` are applied",
+            "`10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql` are applied",
             "No space left on device (SQLSTATE 53100)",
             "hint: the server's disk is full: free some space",
         ],

@@ -1,90 +1,58 @@
--- read_on: in a group (MySQL), whether each transaction waits for those of other servers first. Where one of these ends a
--- transaction of windrow, its next statement would begin another, and wait with the locks of the first for who waits for them.
---# create procedure read_on
-CREATE PROCEDURE read_on(IN p_as varchar(40), OUT o_before varchar(40))
+-- record_skips: adds the families that a batch passed over to the ledger: the rows of the temporary table work_skip
+-- (position, skip_key, reason).
+--# create procedure record_skips
+CREATE PROCEDURE record_skips(IN p_run bigint, IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Sets group_replication_consistency of the session, without p_as to one that does not wait; answers what it was.'
+COMMENT 'Adds the rows of the temporary table work_skip (position, skip_key, reason) to table run_skip, by reason.'
 BEGIN
-    -- No such variable, or none that this caller may set.
-    DECLARE EXIT HANDLER FOR 1193, 1227 SET o_before = COALESCE(o_before, '');
-    CALL run_text('SET @windrow_as = @@SESSION.group_replication_consistency');
-    SET o_before = @windrow_as;
-    SET @windrow_as = COALESCE(
-        p_as, CASE o_before WHEN 'BEFORE' THEN 'BEFORE_ON_PRIMARY_FAILOVER' WHEN 'BEFORE_AND_AFTER' THEN 'AFTER' ELSE o_before END
-    );
-    IF @windrow_as <> o_before THEN
-        CALL run_text('SET SESSION group_replication_consistency = @windrow_as');
-    END IF;
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    SET SESSION group_concat_max_len = 16777216;
+    INSERT INTO run_skip (run_id, rule, reason, families, sample_keys)
+    SELECT
+        p_run,
+        p_rule,
+        k.reason,
+        COUNT(*),
+        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10
+            THEN JSON_QUOTE(k.skip_key) END ORDER BY k.place SEPARATOR ', '), ''), ']')
+    FROM (
+        SELECT
+            s.reason,
+            CAST(s.skip_key AS CHAR) AS skip_key,
+            ROW_NUMBER() OVER (PARTITION BY s.reason ORDER BY s.position) AS place
+        FROM work_skip AS s
+    ) AS k
+    LEFT JOIN run_skip AS r ON r.run_id = p_run AND r.rule = p_rule AND r.reason = k.reason
+    GROUP BY k.reason
+    ON DUPLICATE KEY UPDATE
+        families = run_skip.families + VALUES(families),
+        sample_keys = JSON_MERGE_PRESERVE(run_skip.sample_keys, VALUES(sample_keys));
+    SET SESSION group_concat_max_len = v_length;
 END;
 
--- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
--- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes, no autocommit.
---# create procedure settle
-CREATE PROCEDURE settle(OUT o_before longtext)
+-- record_pass: adds the rows that a batch deleted to the ledger, by the reason why they went: the rows of the temporary table
+-- work_gone (position, row_key).
+--# create procedure record_pass
+CREATE PROCEDURE record_pass(IN p_run bigint, IN p_rule varchar(64), IN p_pass varchar(30))
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were.'
+COMMENT 'Adds the rows of the temporary table work_gone (position, row_key) to table run_pass, by the pass that found them.'
 BEGIN
-    DECLARE v_reads varchar(40);
-    -- Raises 25001 in a transaction: what is open is the caller's to end.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    CALL read_on(NULL, v_reads);
-    SET o_before = CONCAT_WS(',',
-        IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
-        IF(@@SESSION.foreign_key_checks, 1, 0),
-        IF(@@SESSION.sql_safe_updates, 1, 0),
-        IF(@@SESSION.sql_big_selects, 1, 0),
-        @@SESSION.group_concat_max_len,
-        @@SESSION.innodb_lock_wait_timeout,
-        @@SESSION.lock_wait_timeout,
-        @@SESSION.max_seeks_for_key,
-        /*M! @@SESSION.join_cache_level, */
-        /*!80000 IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0), */
-        v_reads,
-        IF(@@SESSION.autocommit, 1, 0),
-        @@SESSION.time_zone
-    );
-    -- Without it whatever reads or drops a table begins a transaction.
-    SET SESSION autocommit = 1;
-    CALL drop_shadows();
-    -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
-    SET SESSION timestamp = DEFAULT;
-    SET SESSION completion_type = 0;
-    SET SESSION foreign_key_checks = 1;
-    SET SESSION sql_safe_updates = 0;
-    SET SESSION sql_big_selects = 1;
-    SET SESSION group_concat_max_len = 67108864;
-    -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
-    SET SESSION max_seeks_for_key = 1;
-    /*M! SET SESSION join_cache_level = 0; */
-    /*!80000 SET SESSION optimizer_switch = 'block_nested_loop=off'; */
-    SET SESSION time_zone = '+00:00';
-END;
---# create procedure unsettle
-CREATE PROCEDURE unsettle(IN p_before longtext)
-SQL SECURITY DEFINER
-COMMENT 'Gives the session back what settle() answered.'
-BEGIN
-    DECLARE v_join varchar(40);
-    DECLARE v_reads varchar(40);
-    IF p_before IS NOT NULL THEN
-        SET SESSION completion_type = CAST(SUBSTRING_INDEX(p_before, ',', 1) AS unsigned);
-        SET SESSION foreign_key_checks = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 2), ',', -1) AS unsigned);
-        SET SESSION sql_safe_updates = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 3), ',', -1) AS unsigned);
-        SET SESSION sql_big_selects = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 4), ',', -1) AS unsigned);
-        SET SESSION group_concat_max_len = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 5), ',', -1) AS unsigned);
-        SET SESSION innodb_lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 6), ',', -1) AS unsigned);
-        SET SESSION lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 7), ',', -1) AS unsigned);
-        SET SESSION max_seeks_for_key = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 8), ',', -1) AS unsigned);
-        SET v_join = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1);
-        /*M! SET SESSION join_cache_level = CAST(v_join AS unsigned); */
-        /*!80000 SET SESSION optimizer_switch = IF(v_join = '1', 'block_nested_loop=on', 'block_nested_loop=off'); */
-        SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
-        SET v_reads = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 10), ',', -1);
-        IF v_reads <> '' THEN
-            CALL read_on(v_reads, v_join);
-        END IF;
-        SET SESSION autocommit = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 11), ',', -1) AS unsigned);
-    END IF;
+    INSERT INTO run_pass (run_id, rule, pass, deleted_rows, sample_keys)
+    SELECT
+        p_run,
+        p_rule,
+        p_pass,
+        COUNT(*),
+        CONCAT('[', COALESCE(GROUP_CONCAT(CASE WHEN k.place + COALESCE(JSON_LENGTH(r.sample_keys), 0) <= 10 THEN JSON_QUOTE(k.row_key) END
+            ORDER BY k.place SEPARATOR ', '), ''), ']')
+    FROM (
+        SELECT g.row_key, ROW_NUMBER() OVER (ORDER BY g.position) AS place
+        FROM work_gone AS g
+    ) AS k
+    LEFT JOIN run_pass AS r ON r.run_id = p_run AND r.rule = p_rule AND r.pass = p_pass
+    ON DUPLICATE KEY UPDATE
+        deleted_rows = run_pass.deleted_rows + VALUES(deleted_rows),
+        sample_keys = JSON_MERGE_PRESERVE(run_pass.sample_keys, VALUES(sample_keys));
 END;
 
 -- record_rows: adds the rows that a batch deleted to the ledger.
@@ -131,167 +99,6 @@ BEGIN
         WHERE t.rule = v_rule;
         SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule) AND r.position > v_place;
     END WHILE;
-END;
-
--- let_go: gives a lock back as often as this very session has taken it.
---# create procedure let_go
-CREATE PROCEDURE let_go(IN p_lock varchar(80))
-SQL SECURITY DEFINER
-COMMENT 'Gives back the lock of this name where the session has it.'
-BEGIN
-    WHILE IS_USED_LOCK(LEFT(p_lock, 64)) = CONNECTION_ID() DO
-        DO RELEASE_LOCK(LEFT(p_lock, 64));
-    END WHILE;
-END;
-
--- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or it is this
--- very session, whose statement was killed. What they committed stays. Sessions and their locks are known to their own
--- server only: a run of another one, in a cluster, has crashed when it gave no sign of life for an hour. Each batch gives one.
---# create procedure reap
-CREATE PROCEDURE reap()
-SQL SECURITY DEFINER
-COMMENT 'Closes the runs of the ledger whose call is over, which the next run does too. After KILL QUERY first ROLLBACK
-    in the session of the run.
-    Example: CALL reap();'
-BEGIN
-    DECLARE v_torn bigint;
-    DECLARE v_run  bigint;
-    DECLARE v_last bigint DEFAULT 0;
-    DECLARE v_node varchar(700);
-    DECLARE v_lock varchar(64);
-    DECLARE v_workers int;
-    CALL drop_shadows();
-    SELECT s.run_lock, s.workers INTO v_lock, v_workers FROM spec AS s;
-    CALL server_identity(v_node);
-    -- One by one: whoever reads them all to change some waits for those that live.
-    closing: LOOP
-        SELECT MIN(r.run_id)
-        INTO v_run
-        FROM run AS r
-        WHERE r.run_id > v_last
-          AND r.status = 'running'
-          AND IF(
-              COALESCE(r.node, v_node) = v_node,
-              COALESCE(IS_USED_LOCK(CASE r.`trigger`
-                  WHEN 'PURGE' THEN CONCAT(v_lock, '.', r.run_id)
-                  WHEN 'STAMP' THEN CONCAT(v_lock, '.stamp')
-                  ELSE CONCAT(v_lock, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))
-              END), CONNECTION_ID()) = CONNECTION_ID(),
-              r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
-          );
-        IF v_run IS NULL THEN
-            LEAVE closing;
-        END IF;
-        UPDATE run AS r
-        SET r.status = IF(
-                COALESCE(r.node, v_node) = v_node
-                AND IS_USED_LOCK(CASE r.`trigger`
-                    WHEN 'PURGE' THEN CONCAT(v_lock, '.', r.run_id)
-                    WHEN 'STAMP' THEN CONCAT(v_lock, '.stamp')
-                    ELSE CONCAT(v_lock, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))
-                END) = r.backend_pid,
-                'cancelled', 'crashed'
-            ),
-            r.reason = CASE
-                WHEN r.status = 'cancelled' THEN 'cancelled'
-                WHEN r.node <> v_node THEN 'no sign of life from its server for an hour; what it committed stays'
-                ELSE 'its session vanished; what it committed stays'
-            END,
-            r.finished_at = COALESCE(
-                (SELECT MAX(p.updated_at) FROM run_rule AS p WHERE p.run_id = r.run_id),
-                (SELECT MAX(p.updated_at) FROM run_stamp AS p WHERE p.run_id = r.run_id)
-            )
-        WHERE r.run_id = v_run
-          AND r.status = 'running';
-        SET v_last = v_run;
-    END LOOP closing;
-    -- A session that kept the transaction of its killed run, and committed it: the ledger cannot tell what it deleted last.
-    SELECT COUNT(*) INTO v_torn FROM unfinished AS u;
-    IF v_torn > 0 THEN
-        UPDATE unfinished AS u
-        STRAIGHT_JOIN run AS r ON r.run_id = u.run_id
-        SET r.reason = 'killed inside a batch, which its session committed: part of it is gone without an entry here, and the next run '
-            'finishes it'
-        WHERE r.status <> 'running';
-        UPDATE unfinished AS u
-        STRAIGHT_JOIN run_rule AS p ON p.run_id = u.run_id AND p.rule = u.rule
-        SET p.deleted_rows = (SELECT SUM(t.deleted_rows) FROM run_table AS t WHERE t.run_id = p.run_id AND t.rule = p.rule);
-    END IF;
-    CALL let_go(v_lock);
-    CALL let_go(CONCAT(v_lock, '.stamp'));
-    WHILE v_workers > 1 DO
-        CALL let_go(CONCAT(v_lock, '.w', v_workers));
-        SET v_workers = v_workers - 1;
-    END WHILE;
-END;
-
--- open_hours: when scheduled runs may work.
---# create view open_hours
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW open_hours (position, written, days, begins, ends, zone, changed_by, changed_at) AS
-SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
-FROM run_window AS o
-UNION ALL
-SELECT w.position, w.written, w.days, w.begins, w.ends, w.zone, NULL, NULL
-FROM known_window AS w
-WHERE NOT EXISTS (SELECT 1 FROM run_window);
-
--- window_at, in_window: whether a window is open at an instant in UTC. The clock of its zone decides: what it shows twice, as it is
--- put back, is in the window both times, and what it leaves out is in none.
---# create procedure window_at
-CREATE PROCEDURE window_at(IN p_at datetime(6), OUT o_open boolean)
-SQL SECURITY DEFINER
-COMMENT 'What in_window() answers. Start inclusive, end exclusive, on the clock of each window''s zone.'
-BEGIN
-    DECLARE v_unknown varchar(64);
-    SELECT
-        MAX(IF(it.clock IS NULL, it.zone, NULL)),
-        COALESCE(MAX(IF(
-            it.begins < it.ends,
-            it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
-            (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
-        )), false)
-    INTO v_unknown, o_open
-    FROM (
-        SELECT
-            l.begins, l.ends, l.zone, l.clock,
-            LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
-            LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
-        FROM (
-            SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ(p_at, '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
-            FROM open_hours AS h
-        ) AS l
-    ) AS it;
-    IF v_unknown IS NOT NULL THEN
-        CALL not_ready(CONCAT('the server does not know the time zone ', v_unknown),
-            CONCAT('load the zones with ', /*!80000 'mysql_tzinfo_to_sql' */ /*M! 'mariadb-tzinfo-to-sql' */));
-    END IF;
-END;
---# create procedure in_window
-CREATE PROCEDURE in_window(IN p_at datetime(6), OUT o_open boolean)
-SQL SECURITY DEFINER
-COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the
-    clock of each window''s zone.'
-BEGIN
-    CALL drop_shadows();
-    CALL window_at(p_at, o_open);
-END;
-
--- window_state: what a batch makes of the windows.
---# create procedure window_state
-CREATE PROCEDURE window_state(IN p_run bigint, OUT o_state varchar(1000))
-SQL SECURITY DEFINER
-COMMENT 'Answers "window closed" where run p_run is a scheduled one and no window is open, else NULL.'
-BEGIN
-    DECLARE v_trigger varchar(20);
-    DECLARE v_open boolean;
-    SET o_state = NULL;
-    SELECT r.`trigger` INTO v_trigger FROM run AS r WHERE r.run_id = p_run;
-    IF v_trigger = 'SCHEDULED' THEN
-        CALL window_at(UTC_TIMESTAMP(6), v_open);
-        IF NOT v_open THEN
-            SET o_state = 'window closed';
-        END IF;
-    END IF;
 END;
 
 -- run_begin: takes the lock and opens the ledger, or says why not.
@@ -881,3 +688,30 @@ BEGIN
     CALL run_document(p_run, o_document);
     SET o_document = CONCAT(LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}}');
 END;
+
+-- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
+--# create view last_look
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW last_look (rule, run_id) AS
+SELECT k.rule, (
+    SELECT r.run_id
+    FROM run AS r
+    JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = k.rule
+    WHERE r.finished_at IS NOT NULL
+      AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
+      AND (p.batches > 0 OR r.status = 'done')
+      AND r.run_id > (SELECT MAX(l.run_id) FROM run AS l) - 1000
+    ORDER BY r.run_id DESC
+    LIMIT 1
+)
+FROM rule AS k;
+
+-- left_behind: what that run left, and why, with the first root that it came upon. Workers look together.
+--# create view left_behind
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW left_behind (rule, reason, families, `key`, run_id) AS
+SELECT s.rule, s.reason, CAST(SUM(s.families) AS signed), JSON_UNQUOTE(JSON_EXTRACT(MIN(s.sample_keys), '$[0]')), l.run_id
+FROM last_look AS l
+LEFT JOIN run_sweep AS w ON w.run_id = l.run_id
+LEFT JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
+JOIN run_skip AS s ON s.run_id = COALESCE(o.run_id, l.run_id) AND s.rule = l.rule
+GROUP BY s.rule, s.reason, l.run_id;

@@ -1,5 +1,7 @@
--- What the metrics count, as far as it stands in the ledger. What names tables of the application is the spec's: how much is
--- due by rule, and the views upon it.
+-- What the metrics and the documents of status count. What names tables of the application is the spec's: 45_backlog.sql has
+-- the views due_now and last_left.
+-- What reads the application's tables has the rights of the owner role. The views that it names are views with the rights of
+-- their reader: a dump can be restored in any order then, without roles.
 
 -- count_backlog: what a run left of its rules, and what became due and went since the first count of the last seven days.
 --# create procedure count_backlog
@@ -60,33 +62,6 @@ BEGIN
     END WHILE;
 END;
 
--- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.
---# create view last_look
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW last_look (rule, run_id) AS
-SELECT k.rule, (
-    SELECT r.run_id
-    FROM run AS r
-    JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = k.rule
-    WHERE r.finished_at IS NOT NULL
-      AND r.`trigger` NOT IN ('PURGE', 'STAMP')
-      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
-      AND (p.batches > 0 OR r.status = 'done')
-      AND r.run_id > (SELECT MAX(l.run_id) FROM run AS l) - 1000
-    ORDER BY r.run_id DESC
-    LIMIT 1
-)
-FROM rule AS k;
-
--- left_behind: what that run left, and why, with the first root that it came upon. Workers look together.
---# create view left_behind
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW left_behind (rule, reason, families, `key`, run_id) AS
-SELECT s.rule, s.reason, CAST(SUM(s.families) AS signed), JSON_UNQUOTE(JSON_EXTRACT(MIN(s.sample_keys), '$[0]')), l.run_id
-FROM last_look AS l
-LEFT JOIN run_sweep AS w ON w.run_id = l.run_id
-LEFT JOIN run_sweep AS o ON o.sweep_id = w.sweep_id
-JOIN run_skip AS s ON s.run_id = COALESCE(o.run_id, l.run_id) AND s.rule = l.rule
-GROUP BY s.rule, s.reason, l.run_id;
-
 -- run_count: what each run adds to the counters of the metrics; dry runs add nothing.
 --# create view run_count
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW run_count (run_id, name, labels, value) AS
@@ -141,3 +116,181 @@ BEGIN
           AND t.labels = '{}';
     END IF;
 END;
+
+-- undeletable: what the last look at each rule left, and why: the first that it came upon, which is the oldest, and how long
+-- ago that ended, where it still is there and its rule is not of single rows.
+--# create view undeletable
+CREATE OR REPLACE SQL SECURITY DEFINER VIEW undeletable (rule, reason, families, sample_key, oldest_age_seconds, run_id) AS
+SELECT u.rule, u.reason, u.families, u.sample_key, u.oldest_age_seconds, u.run_id
+FROM last_left AS u;
+
+-- backlog: how much is due, how fast more becomes due, and how fast it goes. Up to 10,000 families are counted now; beyond,
+-- it is the count of the last run less what went since, counted_at says when; NULL there: at least so many.
+-- rows: as many as a family of the last five runs had. Per hour, as the last run saw it: over up to seven days.
+--# create view backlog_now
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW backlog_now (
+    rule, families, `rows`, oldest_age_seconds, counted_at, due_per_hour, deleted_per_hour
+) AS
+SELECT
+    c.rule,
+    IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))),
+    ROUND(IF(c.complete, c.counted_now, GREATEST(c.counted_now, COALESCE(c.left_by_run, 0))) * c.rows_per_family),
+    c.age_seconds,
+    CASE WHEN c.complete THEN UTC_TIMESTAMP(6) WHEN c.left_by_run >= c.counted_now THEN c.counted_at END,
+    c.due_per_hour,
+    c.deleted_per_hour
+FROM (
+    SELECT
+        d.rule, d.families AS counted_now, d.age_seconds, d.complete, b.counted_at, b.rows_per_family, b.due_per_hour, b.deleted_per_hour,
+        b.families - (
+            SELECT COALESCE(SUM(p.families), 0)
+            FROM run_rule AS p
+            JOIN run AS r ON r.run_id = p.run_id
+            WHERE p.rule = b.rule
+              AND p.run_id > b.run_id
+              AND NOT r.dry_run
+        ) AS left_by_run
+    FROM due_now AS d
+    LEFT JOIN run_backlog AS b ON b.rule = d.rule AND b.run_id = (SELECT MAX(o.run_id) FROM run_backlog AS o WHERE o.rule = d.rule)
+) AS c;
+--# create view backlog
+CREATE OR REPLACE SQL SECURITY DEFINER VIEW backlog (
+    rule, families, `rows`, oldest_age_seconds, counted_at, due_per_hour, deleted_per_hour
+) AS
+SELECT b.rule, b.families, b.`rows`, b.oldest_age_seconds, b.counted_at, b.due_per_hour, b.deleted_per_hour
+FROM backlog_now AS b;
+
+-- metrics: for sql_exporter and friends; the collector file among the generated ones says what each metric means.
+-- How current: the backlog as in view backlog, skipped families as the last run saw them (view undeletable), all else as it
+-- is now. Reads at most 10,000 entries of an index per rule and pass, and the ledger of about the last hour.
+--# create view metrics
+CREATE OR REPLACE SQL SECURITY DEFINER VIEW metrics (name, labels, value) AS
+SELECT 'windrow_armed', JSON_OBJECT(), c.armed + 0e0
+FROM control AS c
+UNION ALL
+SELECT 'windrow_paused', JSON_OBJECT(), c.paused
+FROM control AS c
+UNION ALL
+SELECT 'windrow_rule_paused', JSON_OBJECT('rule', k.rule), p.rule IS NOT NULL
+FROM rule AS k
+LEFT JOIN rule_pause AS p ON p.rule = k.rule
+UNION ALL
+SELECT 'windrow_suspended', JSON_OBJECT(), s.suspended
+FROM scheduling AS s
+UNION ALL
+SELECT 'windrow_failed_runs_in_row', JSON_OBJECT(), s.failed_runs
+FROM scheduling AS s
+UNION ALL
+SELECT
+    'windrow_back_off_until_timestamp_seconds', JSON_OBJECT(),
+    COALESCE(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', s.idle_until) / 1e6, 0)
+FROM scheduling AS s
+UNION ALL
+SELECT 'windrow_window_open', JSON_OBJECT(), COALESCE(MAX(IF(
+    it.begins < it.ends,
+    it.today AND TIME(it.clock) >= it.begins AND TIME(it.clock) < it.ends,
+    (it.today AND TIME(it.clock) >= it.begins) OR (it.yesterday AND TIME(it.clock) < it.ends)
+)), false)
+FROM (
+    SELECT
+        l.begins, l.ends, l.zone, l.clock,
+        LOCATE(WEEKDAY(l.clock) + 1, l.days) > 0 AS today,
+        LOCATE(WEEKDAY(l.clock - INTERVAL 1 DAY) + 1, l.days) > 0 AS yesterday
+    FROM (
+        SELECT h.begins, h.ends, h.zone, h.days, CONVERT_TZ(UTC_TIMESTAMP(6), '+00:00', IF(h.zone = 'UTC', '+00:00', h.zone)) AS clock
+        FROM open_hours AS h
+    ) AS l
+) AS it
+UNION ALL
+SELECT 'windrow_running', JSON_OBJECT(), COUNT(*)
+FROM run AS r
+WHERE r.status = 'running'
+UNION ALL
+SELECT
+    'windrow_running_since_timestamp_seconds', JSON_OBJECT(),
+    TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', MIN(r.started_at)) / 1e6
+FROM run AS r
+WHERE r.status = 'running'
+  AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+HAVING COUNT(*) > 0
+UNION ALL
+SELECT 'windrow_last_success_timestamp_seconds', JSON_OBJECT(), l.at
+FROM (
+    SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', r.finished_at) / 1e6 AS at
+    FROM run AS r
+    WHERE r.status IN ('done', 'stopped')
+      AND NOT r.dry_run
+      AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+    ORDER BY r.run_id DESC
+    LIMIT 1
+) AS l
+UNION ALL
+SELECT m.name, JSON_OBJECT(), IF(m.name = 'windrow_last_run_failed', l.failed, l.seconds)
+FROM (
+    SELECT
+        r.status NOT IN ('done', 'stopped') AS failed,
+        TIMESTAMPDIFF(MICROSECOND, r.started_at, r.finished_at) / 1e6 AS seconds
+    FROM run AS r
+    WHERE r.finished_at IS NOT NULL
+      AND NOT r.dry_run
+      AND r.`trigger` NOT IN ('PURGE', 'STAMP')
+    ORDER BY r.run_id DESC
+    LIMIT 1
+) AS l
+CROSS JOIN (SELECT 'windrow_last_run_duration_seconds' AS name UNION ALL SELECT 'windrow_last_run_failed') AS m
+UNION ALL
+SELECT c.name, JSON_EXTRACT(c.labels, '$'), SUM(c.value)
+FROM (
+    SELECT t.name, t.labels, t.value
+    FROM tally AS t
+    WHERE t.name <> 'up to run'
+    UNION ALL
+    SELECT k.name, k.labels, k.value
+    FROM run_count AS k
+    WHERE k.run_id > (SELECT t.value FROM tally AS t WHERE t.name = 'up to run' AND t.labels = '{}')
+) AS c
+GROUP BY c.name, c.labels
+UNION ALL
+SELECT
+    m.name, JSON_OBJECT('rule', u.rule, 'reason', u.reason),
+    IF(m.name = 'windrow_skipped_families', u.families, u.oldest_age_seconds)
+FROM last_left AS u
+CROSS JOIN (SELECT 'windrow_skipped_families' AS name UNION ALL SELECT 'windrow_skipped_oldest_age_seconds') AS m
+WHERE m.name = 'windrow_skipped_families'
+   OR u.oldest_age_seconds IS NOT NULL
+UNION ALL
+SELECT v.name, JSON_OBJECT('rule', v.rule), v.value
+FROM (
+    SELECT
+        m.name, b.rule,
+        CASE m.name
+            WHEN 'windrow_backlog_families' THEN b.families
+            WHEN 'windrow_backlog_rows' THEN b.`rows`
+            WHEN 'windrow_backlog_oldest_age_seconds' THEN b.oldest_age_seconds
+            WHEN 'windrow_backlog_counted_timestamp_seconds' THEN TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', b.counted_at) / 1e6
+            WHEN 'windrow_due_families_per_hour' THEN b.due_per_hour
+            WHEN 'windrow_deleted_families_per_hour' THEN b.deleted_per_hour
+        END AS value
+    FROM backlog_now AS b
+    CROSS JOIN (
+        SELECT 'windrow_backlog_families' AS name
+        UNION ALL SELECT 'windrow_backlog_rows'
+        UNION ALL SELECT 'windrow_backlog_oldest_age_seconds'
+        UNION ALL SELECT 'windrow_backlog_counted_timestamp_seconds'
+        UNION ALL SELECT 'windrow_due_families_per_hour'
+        UNION ALL SELECT 'windrow_deleted_families_per_hour'
+    ) AS m
+) AS v
+WHERE v.value IS NOT NULL
+UNION ALL
+SELECT 'windrow_artifacts_pending', JSON_OBJECT(), COUNT(*)
+FROM artifact AS a
+WHERE NOT a.given_up
+UNION ALL
+SELECT 'windrow_artifacts_failed', JSON_OBJECT(), COUNT(*)
+FROM artifact AS a
+WHERE a.last_error IS NOT NULL
+UNION ALL
+SELECT 'windrow_holds', JSON_OBJECT(), COUNT(*)
+FROM hold AS h
+WHERE (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));

@@ -85,9 +85,9 @@ fn half_an_installation_is_told_and_gone_over() {
         server.windrow("install SPEC").expect(
             2,
             &[
-                "error: cannot install `47_metrics.sql`",
+                "error: cannot install `46_metrics.sql`",
                 "metrics",
-                "what it had finished stays; `00_database.sql`, `10_control.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`",
+                "what it had finished stays; `00_database.sql`, `10_control.sql`, `10_options.sql`, `11_rules.sql`, `11_spec.sql`, `12_settings.sql`",
                 "running `windrow install` again is safe",
             ],
         );

@@ -1,6 +1,6 @@
 {{ session }}
 
--- Two views with the rights of who reads them. The views of 47_metrics.sql read them, with the rights of the owner role.
+-- Two views with the rights of who reads them. The views of 46_metrics.sql read them, with the rights of the owner role.
 
 -- last_left: what the last look at each rule left, and why: the first that it came upon, and how long ago that ended, where it
 -- still is there and its rule is not of single rows.

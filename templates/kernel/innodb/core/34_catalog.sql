@@ -1,0 +1,619 @@
+-- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
+-- that is open began.
+--# create table catalog_state
+CREATE TABLE IF NOT EXISTS catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    longtext    NOT NULL,
+    beside   longtext    NOT NULL,
+    names    longtext    NOT NULL,
+    shapes   longtext    NOT NULL,
+    taken_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6))
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
+    COMMENT = 'What the catalog said when somebody armed windrow or installed it anew (run_id 0), and when each open run
+        began: catalog_now(), catalog_beside(), all tables with the time at which they were made, and their columns.
+        Every batch compares it.';
+
+-- known_names: the tables of the spec, or those whose rows go, as the catalog spells them.
+--# create procedure known_names
+CREATE PROCEDURE known_names(IN p_going boolean, OUT o_schema varchar(64), OUT o_names longtext)
+SQL SECURITY DEFINER
+COMMENT 'The database of the tables of the spec, and their names between bars; p_going: of those whose rows go.'
+BEGIN
+    SELECT s.schema_name INTO o_schema FROM spec AS s;
+    SELECT CONCAT('|', COALESCE(GROUP_CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name))
+        ORDER BY k.name SEPARATOR '|'), ''), '|')
+    INTO o_names
+    FROM known_table AS k
+    WHERE IF(p_going, k.goes, NOT k.ignored);
+END;
+
+-- known_sets: what is set to NULL as the row goes that it names, or to a removal time.
+--# create procedure known_sets
+CREATE PROCEDURE known_sets(OUT o_columns longtext, OUT o_tables longtext)
+SQL SECURITY DEFINER
+COMMENT 'The columns that are set, with their tables, in lower case, and these tables as the catalog spells them, between bars.'
+BEGIN
+    SELECT
+        LOWER(CONCAT('|', COALESCE(GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), ''), '|')),
+        CONCAT('|', COALESCE(GROUP_CONCAT(DISTINCT IF(@@GLOBAL.lower_case_table_names = 0, k.table_name,
+            LOWER(k.table_name)) SEPARATOR '|'), ''), '|')
+    INTO o_columns, o_tables
+    FROM known_column AS k
+    WHERE k.is_set;
+END;
+
+-- read_shapes: the columns of the tables of the spec, which it notes in @windrow_shapes, too, for note_catalog(). The catalog of
+-- columns is read once here: a join with it reads it for each row.
+--# create procedure read_shapes
+CREATE PROCEDURE read_shapes()
+SQL SECURITY DEFINER
+COMMENT 'Fills work_shape with the columns of these tables. is_known: of keys or edges; is_made: set by the server with others.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_schema varchar(64);
+    DECLARE v_tables longtext;
+    DECLARE v_known  longtext;
+    DECLARE v_shapes longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(false, v_schema, v_tables);
+    SELECT LOWER(CONCAT('|', GROUP_CONCAT(CONCAT(k.table_name, '.', k.column_name) SEPARATOR '|'), '|')) INTO v_known
+        FROM known_column AS k;
+    DROP TEMPORARY TABLE IF EXISTS work_shape;
+    CREATE TEMPORARY TABLE work_shape (
+        place       varchar(130) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+        table_name  varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        column_name varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        type        varchar(300) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        kind        varchar(20)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        encoding    varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        collation   varchar(64)  CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        position    bigint       NOT NULL,
+        is_known    boolean      NOT NULL,
+        is_made     boolean      NOT NULL
+    ) ENGINE = InnoDB;
+    INSERT INTO work_shape (place, table_name, column_name, type, kind, encoding, collation, position, is_known, is_made)
+    SELECT
+        CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '.', LOWER(c.column_name)),
+        c.table_name,
+        c.column_name,
+        LEFT(CONCAT_WS(' ', c.column_type, c.collation_name), 300),
+        CASE
+            WHEN c.data_type IN ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'decimal', 'bit', 'year') THEN 'number'
+            WHEN c.data_type IN ('float', 'double', 'date', 'time', 'datetime', 'timestamp') THEN c.data_type
+            ELSE 'text'
+        END,
+        COALESCE(c.character_set_name, ''),
+        COALESCE(c.collation_name, ''),
+        c.ordinal_position,
+        LOCATE(LOWER(CONCAT('|', c.table_name, '.', c.column_name, '|')), v_known) > 0
+            OR LOCATE(LOWER(CONCAT('|', c.table_name, '.*|')), v_known) > 0,
+        COALESCE(c.generation_expression, '') <> '' OR c.extra LIKE '%on update%'
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, c.table_name, LOWER(c.table_name)), '|'), v_tables) > 0;
+    SELECT CONCAT('|', GROUP_CONCAT(
+        CONCAT(s.table_name, '.', s.column_name, '|', s.type) ORDER BY s.table_name, s.position SEPARATOR '|'
+    ), '|')
+    INTO v_shapes
+    FROM work_shape AS s;
+    SET @windrow_shapes = v_shapes;
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
+-- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+-- Where the owner role may not see another database, its keys are not seen either: 50_grants.sql lets it see them all.
+--# create procedure strangers
+CREATE PROCEDURE strangers(IN p_all boolean)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_stranger with what hangs on the tables whose rows go and is not in the spec: foreign keys, and
+    tables without transactions. acts: rows would go or change beside windrow, and runs refuse; else it only refuses
+    deletions. p_all: also what only refuses in other databases.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_beside longtext;
+    DECLARE v_schema varchar(64);
+    DECLARE v_going  longtext;
+    DECLARE v_sets   longtext;
+    DECLARE v_set    longtext;
+    DECLARE v_seen   longtext;
+    DECLARE v_count  bigint;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(true, v_schema, v_going);
+    CALL known_sets(v_sets, v_set);
+    -- What is made of other columns, or is set to the time of each UPDATE, is set with them.
+    CALL read_shapes();
+    SELECT LOWER(CONCAT(v_sets, COALESCE(CONCAT(GROUP_CONCAT(CONCAT(s.table_name, '.', s.column_name) SEPARATOR '|'), '|'), '')))
+    INTO v_sets
+    FROM work_shape AS s
+    WHERE LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, s.table_name, LOWER(s.table_name)), '|'), v_set) > 0
+      AND s.is_made;
+    DROP TEMPORARY TABLE IF EXISTS work_stranger;
+    CREATE TEMPORARY TABLE work_stranger (
+        position integer NOT NULL AUTO_INCREMENT PRIMARY KEY,
+        object   varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        detail   varchar(400) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        acts     boolean NOT NULL
+    ) ENGINE = InnoDB;
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT
+        f.table_name,
+        CONCAT(
+            'references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule),
+            '), and the spec does not know it'
+        ),
+        f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+    FROM information_schema.referential_constraints AS f
+    LEFT JOIN (
+        SELECT
+            u.table_name, u.constraint_name,
+            GROUP_CONCAT(
+                CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin
+                ORDER BY CONVERT(LOWER(CONCAT(u.column_name, ' -> ', u.referenced_column_name)) USING utf8mb4) COLLATE utf8mb4_bin
+                SEPARATOR ', '
+            ) AS pairs
+        FROM information_schema.key_column_usage AS u
+        WHERE u.table_schema = v_schema
+          AND u.referenced_table_schema = v_schema
+        GROUP BY u.table_name, u.constraint_name
+    ) AS c ON c.table_name = f.table_name AND c.constraint_name = f.constraint_name
+    LEFT JOIN known_key AS k
+        ON (
+            CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_bin = k.table_name
+            OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(c.table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.table_name
+        )
+        AND c.pairs COLLATE utf8mb4_bin = k.pairs
+        AND (
+            CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_bin = k.parent
+            OR @@GLOBAL.lower_case_table_names <> 0 AND CONVERT(f.referenced_table_name USING utf8mb4) COLLATE utf8mb4_general_ci = k.parent
+        )
+        AND (f.delete_rule NOT IN ('CASCADE', 'SET NULL', 'SET DEFAULT') OR FIND_IN_SET(f.delete_rule, k.effects) > 0)
+    WHERE f.constraint_schema = v_schema
+      AND f.unique_constraint_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          v_going) > 0
+      AND k.table_name IS NULL
+      -- That an ignored table keeps families is meant so.
+      AND (
+          f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+          OR NOT EXISTS (SELECT 1 FROM known_table AS i WHERE i.ignored
+              AND i.name = CONVERT(f.table_name USING utf8mb4) COLLATE utf8mb4_bin)
+      )
+    ORDER BY f.table_name, f.constraint_name;
+    -- No edge is one of another database. They are looked for one by one where there are some.
+    CALL catalog_beside(v_beside);
+    IF p_all OR v_beside <> '' THEN
+        INSERT INTO work_stranger (object, detail, acts)
+        SELECT
+            CONCAT(f.constraint_schema, '.', f.table_name),
+            CONCAT(
+                'references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on delete ', LOWER(f.delete_rule),
+                '), and the spec does not know it'
+            ),
+            f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
+        FROM information_schema.referential_constraints AS f
+        WHERE f.constraint_schema <> v_schema
+          AND f.unique_constraint_schema = v_schema
+          AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+              v_going) > 0
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+    END IF;
+    -- No handler of MariaDB sees the error of an UPDATE that joins tables: there what only refuses acts, too.
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT
+        IF(f.constraint_schema = v_schema, f.table_name, CONCAT(f.constraint_schema, '.', f.table_name)),
+        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on update ', LOWER(f.update_rule),
+            IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), '), and the spec does not know it',
+            '), and where it refuses, the run would end without its ledger')),
+        true
+    FROM information_schema.referential_constraints AS f
+    WHERE f.unique_constraint_schema = v_schema
+      AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)
+      AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */)
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          v_set) > 0
+      AND EXISTS (
+          SELECT 1
+          FROM information_schema.key_column_usage AS u
+          WHERE u.constraint_schema = f.constraint_schema
+            AND u.constraint_name = f.constraint_name
+            AND u.table_name = f.table_name
+            AND u.referenced_table_schema = v_schema
+            AND LOCATE(LOWER(CONCAT('|', u.referenced_table_name, '.', u.referenced_column_name, '|')), v_sets) > 0
+      )
+    ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+    IF v_beside <> '' THEN
+        CALL keys_beside(v_seen, v_count);
+        IF v_count < 1 + (CHAR_LENGTH(v_beside) - CHAR_LENGTH(REPLACE(v_beside, '|key ', ''))) / 5 THEN
+            INSERT INTO work_stranger (object, detail, acts)
+            VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
+        END IF;
+    END IF;
+    -- What is compared otherwise finds rows of other parents. Bytes of one character set are exact.
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT
+        MAX(IF(s.place = p.own, s.table_name, NULL)),
+        LEFT(CONCAT(
+            'compares ', MAX(IF(s.place = p.own, s.column_name, NULL)), ' otherwise than ', MAX(IF(s.place = p.named, s.table_name, NULL)),
+            ' does ', MAX(IF(s.place = p.named, s.column_name, NULL)), ': they are ', MAX(IF(s.place = p.own, s.type, NULL)),
+            ' and ', MAX(IF(s.place = p.named, s.type, NULL))
+        ), 400),
+        true
+    FROM (
+        SELECT DISTINCT
+            CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.table_name, LOWER(k.table_name)), '.',
+                SUBSTRING_INDEX(j.pair, ' -> ', 1)) AS own,
+            CONCAT(IF(@@GLOBAL.lower_case_table_names = 0, k.parent, LOWER(k.parent)), '.',
+                SUBSTRING_INDEX(j.pair, ' -> ', -1)) AS named
+        FROM known_key AS k
+        CROSS JOIN JSON_TABLE(CONCAT('[', REPLACE(JSON_QUOTE(k.pairs), ', ', '", "'), ']'),
+            '$[*]' COLUMNS (pair varchar(200) PATH '$')) AS j
+    ) AS p
+    JOIN work_shape AS s ON s.place IN (p.own, p.named)
+    GROUP BY p.own, p.named
+    HAVING MIN(s.kind) <> MAX(s.kind)
+        OR MIN(s.collation) <> MAX(s.collation)
+           AND MIN(s.collation) <> ''
+           AND NOT (MIN(s.encoding) = MAX(s.encoding) AND MAX(IF(s.place = p.own, s.collation, NULL)) LIKE '%\_bin')
+    ORDER BY 1, 2;
+    DROP TEMPORARY TABLE work_shape;
+    INSERT INTO work_stranger (object, detail, acts)
+    SELECT t.table_name, IF(t.engine IS NULL, 'is no table', CONCAT('has the engine ', t.engine, ', which knows no transactions')), true
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), CONCAT(v_going, v_set)) > 0
+      AND COALESCE(t.engine, '') <> 'InnoDB'
+    ORDER BY t.table_name;
+    SET SESSION group_concat_max_len = v_length;
+END;
+--# create procedure stranger
+CREATE PROCEDURE stranger(OUT o_stranger longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says; NULL if there is none.'
+BEGIN
+    CALL strangers(false);
+    SET o_stranger = (
+        SELECT CONCAT('table ', s.object, ' ', s.detail)
+        FROM work_stranger AS s
+        WHERE s.acts
+        ORDER BY s.position
+        LIMIT 1
+    );
+    DROP TEMPORARY TABLE work_stranger;
+END;
+
+-- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them. A table
+-- has no number that an account without special rights may see: each change of it sets the time at which it was made.
+--# create procedure catalog_now
+CREATE PROCEDURE catalog_now(OUT o_state longtext)
+SQL SECURITY DEFINER
+COMMENT 'The tables of the spec, their engines and when they were made, and the foreign keys of their database that act
+    on them, between bars.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_schema varchar(64);
+    DECLARE v_known  longtext;
+    DECLARE v_going  longtext;
+    DECLARE v_sets   longtext;
+    DECLARE v_set    longtext;
+    DECLARE v_keys   longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(false, v_schema, v_known);
+    CALL known_names(true, v_schema, v_going);
+    CALL known_sets(v_sets, v_set);
+    SELECT GROUP_CONCAT(
+        CONCAT('table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''))
+        ORDER BY t.table_name SEPARATOR '|'
+    )
+    INTO o_state
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = v_schema
+      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0;
+    SELECT GROUP_CONCAT(
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
+            ' ', f.update_rule)
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
+    )
+    INTO v_keys
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema = v_schema
+      AND f.unique_constraint_schema = v_schema
+      AND LOCATE(
+          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          CONCAT(
+              IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
+              IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */), v_set, '')
+          )
+      ) > 0;
+    SET o_state = CONCAT_WS('|', o_state, v_keys);
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- keys_beside, catalog_beside: the same of the foreign keys of other databases. To find them, MariaDB opens every table of the
+-- server, but for who has the right PROCESS: he may ask InnoDB, which knows names as files have them.
+--# create procedure keys_beside
+CREATE PROCEDURE keys_beside(OUT o_keys longtext, OUT o_count bigint)
+SQL SECURITY DEFINER
+COMMENT 'What catalog_beside() answers, as far as the owner role may read it, and how many keys these are.'
+BEGIN
+    DECLARE v_schema varchar(64);
+    DECLARE v_going  longtext;
+    DECLARE v_sets   longtext;
+    DECLARE v_set    longtext;
+    CALL known_names(true, v_schema, v_going);
+    CALL known_sets(v_sets, v_set);
+    SELECT COALESCE(GROUP_CONCAT(
+        CONCAT('key ', f.constraint_schema, '.', f.table_name, '.', f.constraint_name, ' ', f.referenced_table_name, ' ', f.delete_rule,
+            ' ', f.update_rule)
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name SEPARATOR '|'
+    ), ''), COUNT(*)
+    INTO o_keys, o_count
+    FROM information_schema.referential_constraints AS f
+    WHERE f.constraint_schema <> v_schema
+      AND f.unique_constraint_schema = v_schema
+      AND LOCATE(
+          CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+          CONCAT(
+              IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
+              IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */), v_set, '')
+          )
+      ) > 0;
+END;
+--# create procedure catalog_beside
+CREATE PROCEDURE catalog_beside(OUT o_keys longtext)
+SQL SECURITY DEFINER
+COMMENT 'The foreign keys of tables of other databases that act where rows of the spec go or are set, between bars.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_count  bigint;
+    DECLARE v_here   varchar(400);
+    DECLARE v_going  longtext;
+    DECLARE v_set    longtext;
+    DECLARE EXIT HANDLER FOR 1227
+    BEGIN
+        CALL keys_beside(o_keys, v_count);
+        SET SESSION group_concat_max_len = v_length;
+    END;
+    SET SESSION group_concat_max_len = 67108864;
+    /*!80000 CALL keys_beside(o_keys, v_count); */
+    -- 1: ON DELETE CASCADE, 2: ON DELETE SET NULL. ON UPDATE, whatever it does counts.
+    /*M!
+    SELECT
+        CONCAT(MAX(n.here), '/'),
+        CONCAT('|', COALESCE(GROUP_CONCAT(IF(n.goes, n.name, NULL) SEPARATOR '|'), ''), '|'),
+        CONCAT('|', COALESCE(GROUP_CONCAT(IF(n.is_set, n.name, NULL) SEPARATOR '|'), ''), '|')
+    INTO v_here, v_going, v_set
+    FROM (
+        SELECT
+            CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, s.schema_name, LOWER(s.schema_name)) USING filename) AS binary) AS here,
+            CAST(CONVERT(IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name)) USING filename) AS binary) AS name,
+            k.goes,
+            EXISTS (SELECT 1 FROM known_column AS c WHERE c.table_name = k.name AND c.is_set) AS is_set
+        FROM known_table AS k
+        CROSS JOIN spec AS s
+    ) AS n;
+    SELECT COALESCE(GROUP_CONCAT(CONCAT('key ', f.id, ' ', f.for_name, ' ', f.ref_name, ' ', f.type) ORDER BY f.id SEPARATOR '|'), '')
+    INTO o_keys
+    FROM information_schema.innodb_sys_foreign AS f
+    WHERE CAST(LEFT(f.for_name, CHAR_LENGTH(v_here)) AS binary) <> v_here
+      AND CAST(LEFT(f.ref_name, CHAR_LENGTH(v_here)) AS binary) = v_here
+      AND LOCATE(
+          CAST(CONCAT('|', SUBSTR(f.ref_name, CHAR_LENGTH(v_here) + 1), '|') AS binary),
+          CONCAT(IF(f.type & 3 <> 0, v_going, ''), v_set)
+      ) > 0;
+    */
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- read_catalog: what a run begins with. It is read before it is judged: what comes meanwhile, or later, is a change that the
+-- first batch sees.
+--# create procedure read_catalog
+CREATE PROCEDURE read_catalog()
+SQL SECURITY DEFINER
+COMMENT 'Reads what the catalog says into @windrow_names, @windrow_state and @windrow_beside, for note_catalog().'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_names  longtext;
+    DECLARE v_state  longtext;
+    DECLARE v_beside longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
+    INTO v_names
+    FROM information_schema.tables AS t
+    WHERE t.table_schema = (SELECT s.schema_name FROM spec AS s);
+    SET SESSION group_concat_max_len = v_length;
+    CALL catalog_now(v_state);
+    CALL catalog_beside(v_beside);
+    SET @windrow_names = v_names, @windrow_state = v_state, @windrow_beside = v_beside;
+END;
+
+-- replaced: a table that is another one than it was, or whose rows compare otherwise. Each ALTER TABLE makes a table anew: that
+-- another one was put in its place is told by a table that was made since, too, and has the same columns.
+--# create procedure replaced
+CREATE PROCEDURE replaced(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first table that is another one than catalog_state says for run p_run, or has other columns for its keys
+    and edges, or these in another order; NULL if none is.'
+BEGIN
+    DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_then   longtext;
+    DECLARE v_names  longtext;
+    DECLARE v_shapes longtext;
+    DECLARE v_now    longtext DEFAULT @windrow_shapes;
+    DECLARE v_schema varchar(64);
+    DECLARE v_known  longtext;
+    SET SESSION group_concat_max_len = 67108864;
+    CALL known_names(false, v_schema, v_known);
+    SELECT MAX(s.state), MAX(s.names), MAX(s.shapes) INTO v_then, v_names, v_shapes FROM catalog_state AS s WHERE s.run_id = p_run;
+    -- Tables that are not the ones that they were, and for each those that are new or were made anew and have its columns.
+    WITH made AS (
+        SELECT
+            t.table_name AS name,
+            GROUP_CONCAT(c.column_name ORDER BY c.column_name) AS shape,
+            MAX(
+                LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)), '|'), v_known) > 0
+                AND LOCATE(CONCAT('|table ', t.table_name, ' ', COALESCE(t.engine, 'none'), ' ', COALESCE(t.create_time, ''), '|'),
+                    CONCAT('|', v_then, '|')) = 0
+            ) AS differs,
+            MAX(LOCATE(CONCAT('|', t.table_name, ' ', COALESCE(t.create_time, ''), '|'), v_names) = 0) AS is_new
+        FROM information_schema.tables AS t
+        JOIN information_schema.columns AS c ON c.table_schema = v_schema AND c.table_name = t.table_name
+        WHERE t.table_schema = v_schema
+        GROUP BY t.table_name
+    )
+    SELECT MIN(CONCAT('table ', t.name, ' is another one, put in the place of the one that was there'))
+    INTO o_reason
+    FROM made AS t
+    JOIN made AS o ON o.shape = t.shape AND o.name <> t.name
+    WHERE t.differs
+      AND o.is_new;
+    IF o_reason IS NULL THEN
+        IF NOT v_now <=> v_shapes THEN
+            CALL read_shapes();
+            SELECT MIN(CONCAT('table ', s.table_name, ' has other columns for its keys or edges, by name, type or collation'))
+            INTO o_reason
+            FROM work_shape AS s
+            WHERE s.is_known
+              AND LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|', s.type, '|'), v_shapes) = 0;
+            IF o_reason IS NULL THEN
+                -- Among the columns that were there and are, each has its place. A column is known by nothing else but its name.
+                SELECT MIN(CONCAT('table ', r.table_name, ' has its columns in another order: another column may stand in the place '
+                    'of one of its keys or edges'))
+                INTO o_reason
+                FROM (
+                    SELECT
+                        c.table_name, c.is_known,
+                        ROW_NUMBER() OVER (PARTITION BY c.table_name ORDER BY c.was_at) AS place_then,
+                        ROW_NUMBER() OVER (PARTITION BY c.table_name ORDER BY c.position) AS place_now
+                    FROM (
+                        SELECT
+                            s.table_name, s.is_known, s.position,
+                            LOCATE(CONCAT('|', s.table_name, '.', s.column_name, '|'), v_shapes) AS was_at
+                        FROM work_shape AS s
+                    ) AS c
+                    WHERE c.was_at > 0
+                ) AS r
+                WHERE r.is_known
+                  AND r.place_then <> r.place_now;
+            END IF;
+            DROP TEMPORARY TABLE work_shape;
+        END IF;
+    END IF;
+    SET SESSION group_concat_max_len = v_length;
+END;
+
+-- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
+--# create procedure unaccounted
+CREATE PROCEDURE unaccounted(OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is
+    not the one that was armed; NULL if there is none.'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_then longtext;
+    DECLARE v_now longtext;
+    CALL read_catalog();
+    CALL stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL server_identity(v_identity);
+        SELECT MAX(a.state)
+        INTO v_then
+        FROM control AS c
+        JOIN catalog_state AS a ON a.run_id = 0
+        WHERE c.armed
+          AND c.server_identity = v_identity;
+        SET v_now = @windrow_state;
+        IF v_then <> v_now THEN
+            CALL replaced(0, o_reason);
+            SET o_reason = CONCAT('catalog changed: ', o_reason);
+        END IF;
+    END IF;
+END;
+
+-- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+--# create procedure check_catalog
+CREATE PROCEDURE check_catalog()
+SQL SECURITY DEFINER
+COMMENT 'Raises 55000 where unaccounted() finds something.'
+BEGIN
+    DECLARE v_reason longtext;
+    CALL unaccounted(v_reason);
+    IF v_reason LIKE 'catalog changed%' THEN
+        CALL not_ready(v_reason, CONCAT('look at both tables, then CALL ', DATABASE(), '.arm()'));
+    ELSEIF v_reason IS NOT NULL THEN
+        CALL not_ready(v_reason, 'say in the spec what happens to its rows and run windrow install, or drop what acts');
+    END IF;
+END;
+
+-- note_catalog: what the catalog said when it was judged, for a run, or for as long as windrow is armed (p_run 0).
+--# create procedure note_catalog
+CREATE PROCEDURE note_catalog(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Writes to catalog_state what read_catalog() and read_shapes() have read.'
+BEGIN
+    DECLARE v_state  longtext DEFAULT COALESCE(@windrow_state, '');
+    DECLARE v_beside longtext DEFAULT COALESCE(@windrow_beside, '');
+    DECLARE v_names  longtext DEFAULT COALESCE(@windrow_names, '');
+    DECLARE v_shapes longtext DEFAULT COALESCE(@windrow_shapes, '');
+    REPLACE INTO catalog_state (run_id, state, beside, names, shapes, taken_at)
+    VALUES (p_run, v_state, v_beside, v_names, v_shapes, UTC_TIMESTAMP(6));
+END;
+
+-- note_installed: who installs on a server that is armed takes the tables as they are now.
+--# create procedure note_installed
+CREATE PROCEDURE note_installed()
+SQL SECURITY DEFINER
+COMMENT 'Calls note_shapes(), and note_catalog(0) where windrow is armed on this server.'
+BEGIN
+    DECLARE v_identity varchar(700);
+    DECLARE v_armed    boolean;
+    CALL note_shapes();
+    CALL server_identity(v_identity);
+    SELECT COUNT(*) INTO v_armed FROM control AS c WHERE c.armed AND c.server_identity = v_identity;
+    IF v_armed THEN
+        CALL read_catalog();
+        CALL read_shapes();
+        DROP TEMPORARY TABLE work_shape;
+        CALL note_catalog(0);
+    END IF;
+END;
+
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has read the tables, which keeps
+-- them from being altered, and before it commits: MariaDB lets another table refer to them meanwhile.
+--# create procedure look_again
+CREATE PROCEDURE look_again(IN p_run bigint, IN p_last boolean, OUT o_changed boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether the catalog is not what it was when run p_run began. p_last: before the commit, when other databases are looked into, too.'
+BEGIN
+    DECLARE v_then   longtext;
+    DECLARE v_now    longtext;
+    DECLARE v_before longtext;
+    DECLARE v_beside longtext;
+    SELECT MAX(s.state), MAX(s.beside) INTO v_then, v_before FROM catalog_state AS s WHERE s.run_id = p_run;
+    CALL catalog_now(v_now);
+    IF p_last THEN
+        CALL catalog_beside(v_beside);
+    ELSE
+        SET v_beside = v_before;
+    END IF;
+    SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);
+END;
+
+-- judge_catalog: what a change of the catalog means for a run, once its batch is rolled back. What does no harm is noted, and
+-- the run goes on.
+--# create procedure judge_catalog
+CREATE PROCEDURE judge_catalog(IN p_run bigint, OUT o_reason longtext)
+SQL SECURITY DEFINER
+COMMENT 'Why run p_run must end: something acts that the spec does not know, or a table is another one than when it
+    began; else NULL, and the catalog is noted as it is.'
+BEGIN
+    CALL read_catalog();
+    CALL stranger(o_reason);
+    IF o_reason IS NULL THEN
+        CALL replaced(p_run, o_reason);
+    END IF;
+    IF o_reason IS NULL THEN
+        CALL note_catalog(p_run);
+    END IF;
+    SET o_reason = LEFT(CONCAT('catalog changed: ', o_reason), 900);
+END;

@@ -1,0 +1,676 @@
+-- Rules by the end of families. The temporary tables of a session begin with work_. They are dropped and made anew instead of
+-- emptied: DELETE costs as much as the rows did, TRUNCATE commits. MySQL lets a statement name a temporary table once.
+-- Of the types of keys and scopes nothing is known here: the rule makes work_type (id, root_id, scope), from which the others
+-- have them.
+--
+-- The verbs of a rule: types and keys make work tables, source says the retentions of scopes without a policy, next searches
+-- roots, members reads rows and their links, against says which of them stay for a reason outside of their family, delete and
+-- count do as they say, undated, unlisted and due count roots. What is decided is decided here.
+
+-- end_time_step: one batch of a run with its progress in the ledger, in one transaction.
+-- A batch that fails is rolled back and tried again, then halved down to a single family, which is recorded and passed
+-- over. While the search goes on, a half that succeeds is followed by a quarter, not by the double: it would only fail again.
+--# create procedure end_time_step
+CREATE PROCEDURE end_time_step(IN p_run bigint, IN p_rule varchar(64), OUT o_state varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'One batch of run p_run and its progress in the ledger, committed. Answers more, again, or why the run should end. run() calls it.'
+BEGIN
+    DECLARE v_dry_run   boolean;
+    DECLARE v_as_of     datetime(6);
+    DECLARE v_deadline  datetime(6);
+    DECLARE v_own       boolean DEFAULT false;
+    DECLARE v_paused    boolean;
+    DECLARE v_scope     varchar(255);
+    DECLARE v_limit     bigint;
+    DECLARE v_done      bigint;
+    DECLARE v_present   integer;
+    DECLARE v_halving   boolean;
+    DECLARE v_batch     bigint;
+    DECLARE v_wait      bigint;
+    DECLARE v_last      bigint DEFAULT 0;
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_number    integer;
+    DECLARE v_errno     integer;
+    DECLARE v_sqlstate  varchar(5);
+    DECLARE v_message   varchar(900);
+    DECLARE v_busy      boolean DEFAULT false;
+    DECLARE v_text      varchar(255);
+    DECLARE v_retention bigint;
+    DECLARE v_take      bigint;
+    DECLARE v_key       varchar(255);
+    DECLARE v_time      datetime(6);
+    DECLARE v_rows      longtext;
+    DECLARE v_claim     longtext;
+    DECLARE v_is_last   boolean;
+    DECLARE v_exhausted boolean;
+    DECLARE v_shared    boolean DEFAULT (SELECT s.workers > 1 FROM spec AS s);
+    DECLARE v_first     varchar(64);
+    DECLARE v_least     datetime(6);
+    SELECT JSON_VALUE(r.document, '$.first_key'), IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00')
+    INTO v_first, v_least
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    SET o_state = NULL;
+
+    step: BEGIN
+        attempt: BEGIN
+            DECLARE EXIT HANDLER FOR SQLEXCEPTION
+            BEGIN
+                -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+                -- back: work tables.
+                GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+                REPEAT
+                    GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE,
+                        v_message = MESSAGE_TEXT;
+                    SET v_number = v_number - 1;
+                UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+                -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+                IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                    SET v_errno = 1317, v_sqlstate = '70100';
+                END IF;
+                -- A deadlock with another node of a cluster may show at COMMIT only.
+                IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                    SET v_errno = 1213, v_sqlstate = '40001';
+                END IF;
+                ROLLBACK;
+            END;
+            -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+            -- to its binary log even when it is rolled back, with all that it deleted.
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+            CALL work_end_time(p_rule);
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+
+            -- Everything that may end a run is looked at before every batch.
+            SELECT
+                r.dry_run, r.as_of, r.deadline, r.status = 'running' AND r.backend_pid = CONNECTION_ID(),
+                JSON_VALUE(r.options, '$.scope'), JSON_VALUE(r.options, '$.retention'), JSON_VALUE(r.options, '$.run_families'), c.paused
+            INTO v_dry_run, v_as_of, v_deadline, v_own, v_scope, v_text, v_limit, v_paused
+            FROM run AS r
+            CROSS JOIN control AS c
+            WHERE r.run_id = p_run;
+            SELECT p.families, p.batch_families, p.halving
+            INTO v_done, v_present, v_halving
+            FROM run_rule AS p
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule
+            FOR UPDATE;
+            IF NOT v_own THEN
+                SET o_state = 'the run was ended from outside';
+            ELSEIF v_paused THEN
+                SET o_state = 'paused';
+            ELSEIF UTC_TIMESTAMP(6) >= v_deadline THEN
+                SET o_state = 'time budget spent';
+            ELSE
+                CALL window_state(p_run, o_state);
+            END IF;
+            IF o_state IS NULL THEN
+                CALL rule_paused(p_rule, o_state);
+            END IF;
+            IF o_state IS NOT NULL THEN
+                COMMIT;
+                LEAVE step;
+            END IF;
+            CALL setting_of(p_rule, 'batch_families', v_batch);
+            CALL setting_of(p_rule, 'lock_timeout', v_wait);
+            IF v_limit IS NULL THEN
+                CALL setting_of(p_rule, 'run_families', v_limit);
+            END IF;
+            -- A worker that is not at the rule may not do a batch of it; pace() lets it there.
+            IF v_shared AND NOT EXISTS (SELECT 1 FROM run_sweep AS s WHERE s.run_id = p_run AND s.at_rule = p_rule) THEN
+                SET o_state = 'again';
+                COMMIT;
+                LEAVE step;
+            END IF;
+            SET v_take = LEAST(v_present, v_batch, v_limit - v_done);
+            IF v_take <= 0 THEN
+                SET o_state = 'run_families reached';
+                COMMIT;
+                LEAVE step;
+            END IF;
+
+            -- The server counts in whole seconds. The second one is for tables that are being altered.
+            SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+            SET SESSION innodb_lock_wait_timeout = v_wait;
+            SET SESSION lock_wait_timeout = v_wait;
+
+            -- A hold or a policy that is being written waits for this batch, or this batch for it. That is no fault of a family:
+            -- look at everything again.
+            latch: BEGIN
+                DECLARE EXIT HANDLER FOR 1205
+                BEGIN
+                    SET o_state = 'again';
+                END;
+                CALL take_tables();
+                SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+            END latch;
+            IF o_state IS NOT NULL THEN
+                ROLLBACK;
+                LEAVE step;
+            END IF;
+            CALL recheck_catalog(p_run, false, o_state);
+            IF o_state IS NOT NULL THEN
+                LEAVE step;
+            END IF;
+
+            CALL seconds(v_text, v_retention);
+            CALL end_time_scope(p_rule, v_as_of, v_retention, v_scope);
+            IF v_shared THEN
+                -- The workers share the roots out: each claims those of the next four batches, in a transaction that does nothing
+                -- else.
+                SELECT c.claimed, c.is_last
+                INTO v_claim, v_is_last
+                FROM run_claim AS c
+                WHERE c.run_id = p_run
+                  AND c.rule = p_rule;
+                IF v_claim = '[]' THEN
+                    claim: BEGIN
+                        DECLARE EXIT HANDLER FOR 1205, 1213
+                        BEGIN
+                            ROLLBACK;
+                            SET o_state = 'again';
+                        END;
+                        SELECT s.exhausted, s.cursor_time, s.cursor_key
+                        INTO v_exhausted, v_time, v_key
+                        FROM sweep AS s
+                        WHERE s.rule = p_rule
+                        FOR UPDATE;
+                        IF NOT v_exhausted THEN
+                            REPLACE INTO work_cursor (only_row, ended, id)
+                            VALUES (1, COALESCE(v_time, v_least), COALESCE(v_key, v_first));
+                            SET @windrow_limit = LEAST(4 * v_take, v_limit - v_done);
+                            CALL perform(p_rule, 'next', '@windrow_limit');
+                        END IF;
+                        SELECT COUNT(r.id) INTO v_present FROM work_root AS r;
+                        IF v_present = 0 THEN
+                            CALL sweep_rest(p_run, p_rule, o_state);
+                        ELSE
+                            SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+                            SELECT CONCAT('[', GROUP_CONCAT(CAST(JSON_ARRAY(CAST(r.id AS char), CAST(r.ended AS char)) AS char)
+                                ORDER BY r.ended, r.id SEPARATOR ', '), ']')
+                            INTO v_claim
+                            FROM work_root AS r;
+                            UPDATE sweep AS s
+                            SET s.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+                                s.cursor_key = v_key
+                            WHERE s.rule = p_rule;
+                            UPDATE run_claim AS c
+                            SET c.claimed = v_claim
+                            WHERE c.run_id = p_run
+                              AND c.rule = p_rule;
+                            UPDATE run_rule AS p
+                            SET p.cursor_time = TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time)),
+                                p.cursor_key = v_key,
+                                p.updated_at = UTC_TIMESTAMP(6)
+                            WHERE p.run_id = p_run
+                              AND p.rule = p_rule;
+                            SET o_state = 'again';
+                        END IF;
+                        COMMIT;
+                    END claim;
+                    LEAVE step;
+                END IF;
+                SET v_take = LEAST(v_take, JSON_LENGTH(v_claim));
+                INSERT INTO work_root (id, ended)
+                SELECT l.id, l.ended
+                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                    ended varchar(40) PATH '$[1]')) AS l
+                WHERE l.position <= v_take;
+                IF v_dry_run THEN
+                    DELETE r
+                    FROM work_root AS r
+                    JOIN work_gone AS g ON g.id = r.id;
+                END IF;
+                SELECT COUNT(r.id) INTO v_last FROM work_root AS r;
+            ELSE
+                SET @windrow_limit = v_take;
+                CALL perform(p_rule, 'next', '@windrow_limit');
+                -- COUNT(*) of a whole table would start threads on MySQL.
+                SELECT COUNT(r.id) INTO v_last FROM work_root AS r;
+                IF v_last = 0 THEN
+                    COMMIT;
+                    SET o_state = 'nothing left';
+                    LEAVE step;
+                END IF;
+            END IF;
+            SELECT r.ended, r.id INTO v_time, v_key FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            CALL judge_end_time(p_rule, false, true, v_families);
+            IF v_dry_run THEN
+                -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+                -- not do in a cluster.
+                COMMIT;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            CALL batch_end_time(p_run, p_rule, v_rows);
+            IF v_dry_run THEN
+                ROLLBACK;
+                SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+                START TRANSACTION;
+            END IF;
+            UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+            IF v_dry_run THEN
+                INSERT INTO work_gone (id)
+                SELECT m.id FROM work_member AS m;
+            END IF;
+            IF v_shared THEN
+                -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are
+                -- through.
+                SELECT v_is_last OR COUNT(o.run_id) = 0
+                INTO v_is_last
+                FROM run_sweep AS s
+                JOIN run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
+                WHERE s.run_id = p_run;
+                IF NOT v_is_last THEN
+                    UPDATE run_claim AS c
+                    SET c.left_keys = JSON_MERGE_PRESERVE(c.left_keys, (
+                        SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(k.skip_key, CAST(r.ended AS char)) AS char)
+                            ORDER BY k.position SEPARATOR ', '), ''), ']')
+                        FROM work_skip AS k
+                        JOIN work_root AS r ON CAST(r.id AS char) = k.skip_key
+                        WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER')
+                    ))
+                    WHERE c.run_id = p_run
+                      AND c.rule = p_rule;
+                    DELETE FROM work_skip WHERE reason IN ('LOCKED', 'SHARED_MEMBER');
+                END IF;
+                UPDATE run_claim AS c
+                SET c.claimed = (
+                    SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '),
+                        ''), ']')
+                    FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                        ended varchar(40) PATH '$[1]')) AS l
+                    WHERE l.position > v_take
+                )
+                WHERE c.run_id = p_run
+                  AND c.rule = p_rule;
+            ELSE
+                REPLACE INTO work_cursor (only_row, ended, id)
+                SELECT 1, r.ended, r.id FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+            END IF;
+            CALL record_skips(p_run, p_rule);
+            CALL record_rows(p_run, p_rule, v_rows);
+            UPDATE run_rule AS p
+            SET p.families = p.families + v_families,
+                p.batches = p.batches + 1,
+                p.retries_in_row = 0,
+                p.batch_families = IF(v_halving AND v_last > 1, v_last DIV 2, LEAST(v_present * 2, v_batch)),
+                p.halving = v_halving AND v_last > 1,
+                -- The claim has moved the cursor of a worker already.
+                p.cursor_time = IF(v_shared, p.cursor_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
+                p.cursor_key = IF(v_shared, p.cursor_key, v_key),
+                p.updated_at = UTC_TIMESTAMP(6)
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule;
+            CALL recheck_catalog(p_run, true, o_state);
+            IF o_state IS NOT NULL THEN
+                LEAVE step;
+            END IF;
+            DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
+            COMMIT;
+            SET o_state = 'more';
+            LEAVE step;
+        END attempt;
+
+        -- The batch failed and is rolled back.
+        CALL fail_step(p_run, p_rule, v_errno, v_sqlstate, v_message, v_last, v_last DIV 2, v_busy, o_state);
+        IF o_state IS NOT NULL THEN
+            LEAVE step;
+        END IF;
+        INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+        VALUES (p_run, p_rule, v_key, v_errno, v_sqlstate, v_message);
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (v_key, IF(v_busy, 'LOCKED', 'FAILED'));
+        CALL record_skips(p_run, p_rule);
+        IF v_shared THEN
+            UPDATE run_claim AS c
+            SET c.claimed = (
+                SELECT CONCAT('[', COALESCE(GROUP_CONCAT(CAST(JSON_ARRAY(l.id, l.ended) AS char) ORDER BY l.position SEPARATOR ', '), ''),
+                    ']')
+                FROM JSON_TABLE(v_claim, '$[*]' COLUMNS (position FOR ORDINALITY, id varchar(255) PATH '$[0]',
+                    ended varchar(40) PATH '$[1]')) AS l
+                WHERE l.position > v_take
+            )
+            WHERE c.run_id = p_run
+              AND c.rule = p_rule;
+        ELSE
+            REPLACE INTO work_cursor (only_row, ended, id)
+            VALUES (1, v_time, v_key);
+        END IF;
+        UPDATE run_rule AS p
+        SET p.batches = p.batches + 1,
+            p.retries_in_row = 0,
+            p.batch_families = LEAST(v_present * 2, v_batch),
+            p.halving = false,
+            p.cursor_time = IF(v_shared, p.cursor_time, TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM v_time))),
+            p.cursor_key = IF(v_shared, p.cursor_key, v_key),
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        COMMIT;
+        SET o_state = 'more';
+    END step;
+END;
+
+-- end_time_finish: what is to be said of a rule when a run is through with it.
+--# create procedure end_time_finish
+CREATE PROCEDURE end_time_finish(IN p_run bigint, IN p_rule varchar(64), IN p_reason varchar(1000))
+SQL SECURITY DEFINER
+COMMENT 'Counts the roots without an end time where the rule looked at all that is due, and once more what a dry run would delete.'
+BEGIN
+    DECLARE v_as_of   datetime(6);
+    DECLARE v_dry_run boolean;
+    DECLARE v_scope   varchar(255);
+    DECLARE v_rows    longtext;
+    DECLARE v_left    longtext DEFAULT '[]';
+    DECLARE v_other   varchar(200);
+    SELECT r.as_of, r.dry_run, JSON_VALUE(r.options, '$.scope') INTO v_as_of, v_dry_run, v_scope
+    FROM run AS r
+    WHERE r.run_id = p_run;
+    IF (SELECT s.workers > 1 FROM spec AS s) THEN
+        -- What was locked, where nobody will look at it once more.
+        SELECT COALESCE(MAX(c.left_keys), '[]')
+        INTO v_left
+        FROM run_claim AS c
+        JOIN sweep AS s ON s.rule = c.rule AND NOT s.handed_out
+        WHERE c.run_id = p_run
+          AND c.rule = p_rule;
+        IF v_left <> '[]' THEN
+            CALL at_others(p_run, p_rule, false, v_other);
+        END IF;
+        IF v_left <> '[]' AND v_other IS NULL THEN
+            CALL work_end_time(p_rule);
+            INSERT INTO work_skip (skip_key, reason)
+            SELECT l.id, 'LOCKED' FROM JSON_TABLE(v_left, '$[*]' COLUMNS (id varchar(255) PATH '$[0]')) AS l;
+            CALL record_skips(p_run, p_rule);
+        END IF;
+    END IF;
+    IF p_reason = 'nothing left' THEN
+        -- Roots without an end time can never become due.
+        CALL undated_end_time(p_rule, v_as_of, v_scope);
+        CALL record_skips(p_run, p_rule);
+        -- What killed runs left is finished where nobody is left of the members that were linked.
+        IF NOT v_dry_run THEN
+            CALL end_time_mend(p_rule);
+        END IF;
+    END IF;
+    IF v_dry_run THEN
+        -- The batches of a dry run were rolled back one by one, so that a row that belongs to members of two batches was
+        -- counted twice: count once more, over all members.
+        CALL work_end_time(p_rule);
+        CALL perform(p_rule, 'count', '@windrow_rows');
+        SET v_rows = @windrow_rows;
+        UPDATE run_table AS t SET t.deleted_rows = 0 WHERE t.run_id = p_run AND t.rule = p_rule;
+        UPDATE run_rule AS p SET p.deleted_rows = 0 WHERE p.run_id = p_run AND p.rule = p_rule;
+        CALL record_rows(p_run, p_rule, v_rows);
+    END IF;
+END;
+
+-- end_time_preview: the batches of a run, judged but not locked and not deleted.
+--# create procedure end_time_preview
+CREATE PROCEDURE end_time_preview(IN p_rule varchar(64), IN p_options longtext, IN p_as_of datetime(6), OUT o_document longtext)
+SQL SECURITY DEFINER
+COMMENT 'What a run of this rule would delete and skip now, as one JSON document. Reads only; preview() calls it.'
+BEGIN
+    DECLARE v_retention bigint;
+    DECLARE v_scope     varchar(255) DEFAULT JSON_VALUE(p_options, '$.scope');
+    DECLARE v_batch     bigint;
+    DECLARE v_limit     bigint DEFAULT JSON_VALUE(p_options, '$.run_families');
+    DECLARE v_from      datetime(6) DEFAULT JSON_VALUE(p_options, '$.from');
+    DECLARE v_found     bigint;
+    DECLARE v_judged    bigint;
+    DECLARE v_room      bigint DEFAULT 10;
+    DECLARE v_part      longtext;
+    DECLARE v_time      datetime(6);
+    DECLARE v_families  bigint DEFAULT 0;
+    DECLARE v_batches   bigint DEFAULT 0;
+    DECLARE v_oldest    varchar(64) DEFAULT 'null';
+    DECLARE v_samples   longtext DEFAULT '';
+    DECLARE v_rows      longtext;
+    DECLARE v_skipped   longtext;
+    DECLARE v_skip_keys longtext;
+    DECLARE v_skips     bigint;
+    DECLARE v_more      boolean DEFAULT false;
+    DECLARE v_speed     decimal(30, 6);
+    DECLARE v_artifact_failures bigint;
+    DECLARE v_without   bigint;
+    DECLARE v_opt_in    boolean;
+    DECLARE v_zoned     boolean;
+    DECLARE v_number    boolean;
+    SELECT r.opt_in, r.zoned, JSON_VALUE(r.document, '$.key[0]')
+    INTO v_opt_in, v_zoned, v_part
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    SET v_number = v_part LIKE '% smallint' OR v_part LIKE '% int' OR v_part LIKE '% bigint';
+    CALL seconds(JSON_VALUE(p_options, '$.retention'), v_retention);
+    CALL setting_of(p_rule, 'batch_families', v_batch);
+    IF v_limit IS NULL THEN
+        CALL setting_of(p_rule, 'run_families', v_limit);
+    END IF;
+    CALL end_time_open(p_rule);
+    IF v_from IS NULL THEN
+        CALL undated_end_time(p_rule, p_as_of, v_scope);
+        INSERT INTO work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
+    ELSE
+        UPDATE work_cursor SET ended = v_from WHERE only_row = 1;
+    END IF;
+    batches: LOOP
+        CALL work_end_time(p_rule);
+        CALL end_time_scope(p_rule, p_as_of, v_retention, v_scope);
+        SET @windrow_limit = GREATEST(LEAST(v_batch, v_limit - v_families), 1);
+        CALL perform(p_rule, 'next', '@windrow_limit');
+        SELECT COUNT(r.id) INTO v_found FROM work_root AS r;
+        IF v_found = 0 THEN
+            LEAVE batches;
+        END IF;
+        IF v_families >= v_limit THEN
+            SET v_more = true;
+            LEAVE batches;
+        END IF;
+        REPLACE INTO work_cursor (only_row, ended, id)
+        SELECT 1, r.ended, r.id FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
+        CALL judge_end_time(p_rule, false, false, v_judged);
+        SET v_batches = v_batches + 1;
+        SET v_families = v_families + v_judged;
+        INSERT INTO work_gone (id)
+        SELECT m.id FROM work_member AS m;
+        INSERT INTO work_skipped (skip_key, reason)
+        SELECT k.skip_key, k.reason FROM work_skip AS k ORDER BY k.position;
+        IF v_room > 0 THEN
+            SELECT COUNT(*), GROUP_CONCAT(IF(v_number, CAST(g.id AS CHAR), JSON_QUOTE(CAST(g.id AS CHAR))) ORDER BY g.ended,
+                g.id SEPARATOR ', '), MIN(g.ended)
+            INTO v_found, v_part, v_time
+            FROM (
+                SELECT r.id, r.ended
+                FROM work_root AS r
+                STRAIGHT_JOIN work_member AS m ON m.id = r.id
+                ORDER BY r.ended, r.id
+                LIMIT v_room
+            ) AS g;
+            IF v_found > 0 THEN
+                IF v_oldest = 'null' THEN
+                    SET v_oldest = CONCAT('"', TRIM(TRAILING '.'
+                        FROM TRIM(TRAILING '0' FROM DATE_FORMAT(v_time, '%Y-%m-%dT%H:%i:%s.%f'))), IF(v_zoned, '+00:00"', '"'));
+                END IF;
+                SET v_samples = CONCAT(v_samples, IF(v_samples = '', '', ', '), v_part);
+                SET v_room = v_room - v_found;
+            END IF;
+        END IF;
+    END LOOP batches;
+    SET v_samples = CONCAT('[', v_samples, ']');
+
+    CALL work_end_time(p_rule);
+    CALL perform(p_rule, 'count', '@windrow_rows');
+    SET v_rows = @windrow_rows;
+    SELECT
+        COALESCE(SUM(s.families), 0),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': ', s.families) ORDER BY s.reason SEPARATOR ', '), ''), '}'),
+        CONCAT('{', COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(s.reason), ': [', s.sample_keys, ']') ORDER BY s.reason SEPARATOR ', '), ''),
+            '}')
+    INTO v_skips, v_skipped, v_skip_keys
+    FROM (
+        SELECT
+            k.reason,
+            COUNT(*) AS families,
+            GROUP_CONCAT(IF(k.place <= 10, JSON_QUOTE(k.skip_key), NULL) ORDER BY k.place SEPARATOR ', ') AS sample_keys
+        FROM (
+            SELECT w.reason, w.skip_key, ROW_NUMBER() OVER (PARTITION BY w.reason ORDER BY w.position) AS place
+            FROM work_skipped AS w
+        ) AS k
+        GROUP BY k.reason
+    ) AS s;
+    -- Rows per second of the last runs that did some work.
+    SELECT SUM(l.deleted_rows) / NULLIF(SUM(TIMESTAMPDIFF(MICROSECOND, l.started_at, l.updated_at)) / 1000000, 0)
+    INTO v_speed
+    FROM (
+        SELECT r.deleted_rows, r.updated_at, r.started_at
+        FROM run_rule AS r
+        WHERE r.rule = p_rule
+          AND r.deleted_rows > 0
+        ORDER BY r.run_id DESC
+        LIMIT 5
+    ) AS l;
+    SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.last_error IS NOT NULL;
+    IF v_opt_in AND v_from IS NULL THEN
+        CALL work_end_time(p_rule);
+        CALL end_time_scope(p_rule, p_as_of, NULL, NULL);
+        SELECT COALESCE(v_retention, r.retention, r.minimum) INTO v_retention FROM rule AS r WHERE r.rule = p_rule;
+        CALL end_time_cutoff(p_rule, p_as_of, v_retention, v_time);
+        SET @windrow_before = v_time;
+        CALL perform(p_rule, 'unlisted', '@windrow_before, @windrow_without');
+        SET v_without = @windrow_without;
+    END IF;
+    CALL end_time_close(p_rule);
+
+    CALL preview_of(
+        p_rule, v_families, v_rows, v_oldest, v_samples, v_skips, v_skipped, v_skip_keys, NULL, v_without, v_limit, v_more, v_batches,
+        v_artifact_failures, v_speed, o_document
+    );
+END;
+
+-- end_time_purge: deletes one named family through the same batch as a run. Answers NULL, or why it stays.
+--# create procedure end_time_purge
+CREATE PROCEDURE end_time_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
+SQL SECURITY DEFINER
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays.'
+BEGIN
+    DECLARE v_dry_run  boolean;
+    DECLARE v_as_of    datetime(6);
+    DECLARE v_own      boolean DEFAULT false;
+    DECLARE v_paused   boolean;
+    DECLARE v_wait     bigint;
+    DECLARE v_families bigint;
+    DECLARE v_rows     longtext;
+    DECLARE v_number   integer;
+    DECLARE v_errno    integer;
+    DECLARE v_sqlstate varchar(5);
+    DECLARE v_message  varchar(900);
+    attempt: BEGIN
+        DECLARE EXIT HANDLER FOR SQLEXCEPTION
+        BEGIN
+            -- Warnings come before the error. Behind it are the lines of the routines (MariaDB), and what a deadlock could not roll
+            -- back: work tables.
+            GET /*!80000 STACKED */ DIAGNOSTICS v_number = NUMBER;
+            REPEAT
+                GET /*!80000 STACKED */ DIAGNOSTICS CONDITION v_number v_errno = MYSQL_ERRNO, v_sqlstate = RETURNED_SQLSTATE,
+                    v_message = MESSAGE_TEXT;
+                SET v_number = v_number - 1;
+            UNTIL v_errno NOT IN (4094, 1196, 1751, 1752) OR v_number = 0 END REPEAT;
+            -- A cancel shows in its own way in a sort, and as an error of syntax where it meets MariaDB reading a routine.
+            IF v_errno = 1028 AND v_message LIKE '%interrupted%' OR v_errno = 1064 THEN
+                SET v_errno = 1317, v_sqlstate = '70100';
+            END IF;
+            -- A deadlock with another node of a cluster may show at COMMIT only.
+            IF v_errno = 1180 AND v_message LIKE '%deadlock%' THEN
+                SET v_errno = 1213, v_sqlstate = '40001';
+            END IF;
+            ROLLBACK;
+        END;
+        -- Work tables are made in a transaction of their own: MariaDB writes one in which a temporary table was made or dropped
+        -- to its binary log even when it is rolled back, with all that it deleted.
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        CALL work_end_time(p_rule);
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        SELECT r.dry_run, r.as_of, r.status = 'running' AND r.`trigger` = 'PURGE' AND r.backend_pid = CONNECTION_ID(), c.paused
+            OR EXISTS (SELECT 1 FROM rule_pause AS p WHERE p.rule = p_rule)
+        INTO v_dry_run, v_as_of, v_own, v_paused
+        FROM run AS r
+        CROSS JOIN control AS c
+        WHERE r.run_id = p_run;
+        IF NOT v_own THEN
+            CALL not_ready(CONCAT('run ', p_run, ' is not an open purge of this session'), 'CALL purge() opens one');
+        END IF;
+        IF v_paused THEN
+            COMMIT;
+            SET o_reason = 'PAUSED';
+            LEAVE attempt;
+        END IF;
+        CALL setting_of(p_rule, 'lock_timeout', v_wait);
+        SET v_wait = GREATEST(1, (v_wait + 999) DIV 1000);
+        SET SESSION innodb_lock_wait_timeout = v_wait;
+        SET SESSION lock_wait_timeout = v_wait;
+        CALL take_tables();
+        CALL look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        CALL end_time_named(p_rule, p_key, v_own);
+        IF NOT v_own THEN
+            COMMIT;
+            SET o_reason = 'NOT_A_ROOT';
+            LEAVE attempt;
+        END IF;
+        SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+        CALL judge_end_time(p_rule, true, true, v_families);
+        IF v_dry_run THEN
+            -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
+            -- not do in a cluster.
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        CALL batch_end_time(p_run, p_rule, v_rows);
+        IF v_dry_run THEN
+            ROLLBACK;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+            START TRANSACTION;
+        END IF;
+        UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
+        SELECT k.reason INTO o_reason FROM work_skip AS k ORDER BY k.position LIMIT 1;
+        CALL record_skips(p_run, p_rule);
+        CALL record_rows(p_run, p_rule, v_rows);
+        UPDATE run_rule AS p
+        SET p.families = p.families + v_families,
+            p.batches = p.batches + 1,
+            p.updated_at = UTC_TIMESTAMP(6)
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        CALL look_again(p_run, true, v_own);
+        IF v_own THEN
+            CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
+        END IF;
+        DELETE FROM unfinished WHERE run_id = p_run AND rule = p_rule;
+        COMMIT;
+    END attempt;
+    IF v_errno IN (1317, 1927, 1053) THEN
+        SET o_reason = 'CANCELLED';
+    ELSEIF v_errno IS NOT NULL THEN
+        SET o_reason = IF(v_errno IN (1205, 1213, 1020, 3101, 3572), 'LOCKED', 'FAILED');
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        IF o_reason = 'FAILED' THEN
+            INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
+            VALUES (p_run, p_rule, p_key, v_errno, v_sqlstate, v_message);
+        END IF;
+        INSERT INTO work_skip (skip_key, reason)
+        VALUES (p_key, o_reason);
+        CALL record_skips(p_run, p_rule);
+        COMMIT;
+    END IF;
+END;

@@ -1,0 +1,441 @@
+-- timed_is_plain: whether a rule takes rows of one table, of which nothing else says that they stay.
+--# create procedure timed_is_plain
+CREATE PROCEDURE timed_is_plain(IN p_rule varchar(64), OUT o_plain boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether p_rule takes rows of one table by a time of theirs, of which only a hold keeps one.'
+BEGIN
+    SELECT JSON_CONTAINS(r.document, 'true', '$.plain') IS TRUE INTO o_plain FROM rule AS r WHERE r.rule = p_rule;
+END;
+
+-- timed_cutoff: before this instant a row is due, by the clock of the application: the retention, never under the minimum, and
+-- the safety lag before an instant. A stored removal time holds the retention already.
+--# create procedure timed_cutoff
+CREATE PROCEDURE timed_cutoff(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, OUT o_cutoff datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'Rows of p_rule with a time before this are due at p_as_of. p_retention overrides the retention of a rule by
+    age, never under its minimum.'
+BEGIN
+    DECLARE v_offset bigint;
+    DECLARE v_zone   varchar(64);
+    SELECT
+        p_as_of - INTERVAL CAST(
+            IF(r.strategy = 'removal-time', 0, GREATEST(COALESCE(p_retention, r.retention), r.minimum))
+            + JSON_VALUE(r.document, '$.safety_lag') AS signed
+        ) SECOND,
+        JSON_VALUE(r.document, '$.offset'),
+        IF(r.zoned, NULL, JSON_VALUE(s.document, '$.named_zone'))
+    INTO o_cutoff, v_offset, v_zone
+    FROM rule AS r
+    CROSS JOIN spec AS s
+    WHERE r.rule = p_rule;
+    IF v_zone IS NOT NULL THEN
+        SET o_cutoff = CONVERT_TZ(o_cutoff, '+00:00', v_zone);
+    ELSEIF v_offset IS NOT NULL THEN
+        SET o_cutoff = o_cutoff + INTERVAL v_offset SECOND;
+    END IF;
+END;
+
+-- timed_least: the time before all others of a rule.
+--# create procedure timed_least
+CREATE PROCEDURE timed_least(IN p_rule varchar(64), OUT o_time datetime(6))
+SQL SECURITY DEFINER
+COMMENT 'The time before all others that the column of p_rule can hold.'
+BEGIN
+    SELECT IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00') INTO o_time FROM rule AS r WHERE r.rule = p_rule;
+END;
+
+-- window_timed: the next window of time, from its oldest row on (inclusive) to o_to (exclusive): no more than p_rows, and of the
+-- root table than p_families, unless they have the same time. What lies before p_from is not looked at again: an index keeps the
+-- entries of deleted rows for a while. The verb answers the time of the row that has so many before it, where there is one.
+--# create procedure window_timed
+CREATE PROCEDURE window_timed(
+    IN  p_rule     varchar(64),
+    IN  p_from     datetime(6),
+    IN  p_cutoff   datetime(6),
+    IN  p_rows     bigint,
+    IN  p_families bigint,
+    OUT o_from     datetime(6),
+    OUT o_to       datetime(6)
+)
+SQL SECURITY DEFINER
+COMMENT 'The next window of p_rule from p_from on; o_from is NULL where nothing before p_cutoff is left. p_rows 0: one instant. Reads only.'
+BEGIN
+    SET @windrow_from = p_from, @windrow_to = p_cutoff, @windrow_rows = 0, @windrow_families = 0;
+    CALL perform(p_rule, 'window', '@windrow_from, @windrow_rows, @windrow_families, @windrow_to');
+    SET o_from = @windrow_to, o_to = p_cutoff;
+    IF o_from >= p_cutoff THEN
+        SET o_from = NULL;
+    ELSE
+        IF p_rows > 0 THEN
+            SET @windrow_from = o_from, @windrow_to = p_cutoff, @windrow_rows = p_rows, @windrow_families = LEAST(p_rows, p_families);
+            CALL perform(p_rule, 'window', '@windrow_from, @windrow_rows, @windrow_families, @windrow_to');
+            SET o_to = @windrow_to;
+        END IF;
+        -- Rows with one and the same time go together, however many they are.
+        IF p_rows = 0 OR o_to <= o_from THEN
+            SET o_to = o_from + INTERVAL 1 MICROSECOND;
+        END IF;
+    END IF;
+END;
+
+-- rows_timed: what a rule lists of the rows of its root table: named, those in work_target; undated, those without a time; of a
+-- window: families, all; roots, those that are due, the oldest first; window, those that go, the oldest first.
+--# create procedure rows_timed
+CREATE PROCEDURE rows_timed(IN p_rule varchar(64), IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_row with keys and times of rows: p_what is named, undated, families, roots or window. Reads only.'
+BEGIN
+    DELETE FROM work_row;
+    SET @windrow_what = p_what, @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'rows', '@windrow_what, @windrow_from, @windrow_to, @windrow_limit');
+END;
+
+-- timed_held: the keys that are held.
+--# create procedure timed_held
+CREATE PROCEDURE timed_held(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Fills work_keep with the keys that are held.'
+BEGIN
+    INSERT IGNORE INTO work_keep (id)
+    SELECT h.`key`
+    FROM hold AS h
+    WHERE h.rule = p_rule
+      AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6));
+END;
+
+-- timed_beside: what holds of other rules keep.
+--# create procedure timed_beside
+CREATE PROCEDURE timed_beside(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Adds what holds of other rules keep to work_keep: of a window (@windrow_from, @windrow_to), or of work_target.'
+BEGIN
+    DECLARE v_bound boolean;
+    CALL bound_by(p_rule, v_bound);
+    IF v_bound THEN
+        CALL perform(p_rule, 'bound', '@windrow_from, @windrow_to');
+    END IF;
+END;
+
+-- timed_blame: what speaks against the families of work_root. Called by keep and judge.
+--# create procedure timed_blame
+CREATE PROCEDURE timed_blame()
+SQL SECURITY DEFINER
+COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to
+    work_keep, which has what is held.'
+BEGIN
+    UPDATE work_keep AS h
+    STRAIGHT_JOIN work_root AS w ON w.id = h.id
+    SET w.fault = LEAST(w.fault, 1);
+    UPDATE work_keep AS h
+    STRAIGHT_JOIN work_root AS w ON w.family = h.id
+    SET w.fault = LEAST(w.fault, 1);
+    UPDATE work_tied AS h
+    STRAIGHT_JOIN work_root AS w ON w.family = h.id
+    SET w.fault = LEAST(w.fault, 4);
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
+    FROM (
+        SELECT w.family, MIN(w.fault) AS fault
+        FROM work_root AS w
+        GROUP BY w.family
+    ) AS f
+    WHERE f.fault BETWEEN 1 AND 5
+    ORDER BY f.family;
+    INSERT IGNORE INTO work_keep (id)
+    SELECT w.family FROM work_root AS w WHERE w.fault < 9;
+    INSERT IGNORE INTO work_keep (id)
+    SELECT h.id FROM work_tied AS h;
+END;
+
+-- timed_targets: the families that go as such. Called by judge.
+--# create procedure timed_targets
+CREATE PROCEDURE timed_targets()
+SQL SECURITY DEFINER
+COMMENT 'Fills work_target with the families of work_root against which nothing speaks, and whose root is there.'
+BEGIN
+    INSERT INTO work_target (id)
+    SELECT f.family
+    FROM (
+        SELECT w.family, MIN(w.fault) AS fault, MAX(w.id = w.family) AS with_root
+        FROM work_root AS w
+        GROUP BY w.family
+    ) AS f
+    WHERE f.fault = 9
+      AND f.with_root;
+END;
+
+-- timed_gone: how many rows of a table went. Called by batch and families, which tell the place of the table.
+--# create procedure timed_gone
+CREATE PROCEDURE timed_gone(IN p_position integer, IN p_found bigint)
+SQL SECURITY DEFINER
+COMMENT 'Notes in work_count that p_found rows of a table went.'
+BEGIN
+    INSERT INTO work_count (position, found)
+    VALUES (p_position, p_found);
+END;
+
+-- timed_counted: what work_count says, by table.
+--# create procedure timed_counted
+CREATE PROCEDURE timed_counted(IN p_rule varchar(64), OUT o_rows longtext)
+SQL SECURITY DEFINER
+COMMENT 'The rows that work_count counts, as a JSON list in the order of deletion.'
+BEGIN
+    SELECT CONCAT('[', GROUP_CONCAT(COALESCE(n.found, 0) ORDER BY t.position SEPARATOR ', '), ']')
+    INTO o_rows
+    FROM rule_table AS t
+    LEFT JOIN (
+        SELECT c.position, SUM(c.found) AS found
+        FROM work_count AS c
+        GROUP BY c.position
+    ) AS n ON n.position = t.position
+    WHERE t.rule = p_rule;
+END;
+
+-- keep_timed: which rows of a window stay.
+--# create procedure keep_timed
+CREATE PROCEDURE keep_timed(
+    IN p_rule  varchar(64),
+    IN p_plain boolean,
+    IN p_from  datetime(6),
+    IN p_to    datetime(6),
+    IN p_as_of datetime(6),
+    IN p_lock  boolean
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_keep with what stays, and work_skip with that of the window from p_from to p_to, and why. p_lock:
+    whether families are locked.'
+BEGIN
+    SET @windrow_from = p_from, @windrow_to = p_to, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
+    IF p_plain THEN
+        CALL timed_held(p_rule);
+        CALL timed_beside(p_rule);
+        INSERT INTO work_target (id)
+        SELECT k.id FROM work_keep AS k;
+        IF ROW_COUNT() > 0 THEN
+            CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
+            INSERT INTO work_skip (skip_key, reason)
+            SELECT w.id, 'HELD'
+            FROM work_row AS w
+            WHERE w.due >= p_from
+              AND w.due < p_to
+            ORDER BY w.id;
+        END IF;
+    ELSE
+        CALL perform(p_rule, 'keep', '@windrow_from, @windrow_to, @windrow_as_of, @windrow_lock');
+        CALL perform(p_rule, 'find', '@windrow_from, @windrow_to');
+    END IF;
+END;
+
+-- delete_timed: deletes what keep_timed does not keep of a window, in the caller's transaction.
+--# create procedure delete_timed
+CREATE PROCEDURE delete_timed(
+    IN  p_run      bigint,
+    IN  p_rule     varchar(64),
+    IN  p_plain    boolean,
+    IN  p_from     datetime(6),
+    IN  p_to       datetime(6),
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), what keep_timed() does not keep of the window from p_from to p_to.'
+BEGIN
+    SET @windrow_run = p_run, @windrow_from = p_from, @windrow_to = p_to;
+    IF p_plain THEN
+        CALL perform(p_rule, 'delete', '@windrow_run, @windrow_from, @windrow_to, @windrow_families');
+        CALL timed_gone(1, @windrow_families);
+    ELSE
+        CALL perform(p_rule, 'batch', '@windrow_run, @windrow_families');
+    END IF;
+    SET o_families = @windrow_families;
+END;
+
+-- count_timed: what a batch would delete of a window. Reads only.
+--# create procedure count_timed
+CREATE PROCEDURE count_timed(
+    IN  p_rule     varchar(64),
+    IN  p_plain    boolean,
+    IN  p_from     datetime(6),
+    IN  p_to       datetime(6),
+    IN  p_as_of    datetime(6),
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'How many families of the window from p_from to p_to may go; their rows are in work_count, what stays is in work_skip. Reads only.'
+BEGIN
+    DECLARE v_held bigint;
+    CALL keep_timed(p_rule, p_plain, p_from, p_to, p_as_of, false);
+    IF p_plain THEN
+        SELECT COUNT(k.position) INTO v_held FROM work_skip AS k;
+        SET @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = 9223372036854775807;
+        CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+        SET o_families = @windrow_found - v_held;
+        CALL timed_gone(1, o_families);
+    ELSE
+        INSERT INTO work_count (position, found)
+        SELECT d.position, SUM(d.found) FROM work_due AS d GROUP BY d.position;
+        SELECT COALESCE(SUM(d.roots), 0) INTO o_families FROM work_due AS d;
+    END IF;
+END;
+
+-- next_timed: the next families that are due, the oldest first, after a cursor.
+--# create procedure next_timed
+CREATE PROCEDURE next_timed(
+    IN    p_rule   varchar(64),
+    IN    p_cutoff datetime(6),
+    IN    p_limit  bigint,
+    INOUT o_time   datetime(6),
+    INOUT o_key    varchar(255),
+    OUT   o_found  bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_next with the next p_limit roots before p_cutoff, behind o_time and o_key, which are then those of
+    the last one. Reads only.'
+BEGIN
+    IF o_key IS NULL THEN
+        SELECT JSON_VALUE(r.document, '$.first_key') INTO o_key FROM rule AS r WHERE r.rule = p_rule;
+    END IF;
+    -- The work table has the type and the collation of the key.
+    INSERT INTO work_cursor (only_row, due, id)
+    VALUES (1, o_time, o_key);
+    SET @windrow_cutoff = p_cutoff, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'next', '@windrow_cutoff, @windrow_limit');
+    -- COUNT(*) of a whole table would start threads on MySQL.
+    SELECT COUNT(n.id) INTO o_found FROM work_next AS n;
+    IF o_found > 0 THEN
+        SELECT n.due, n.id INTO o_time, o_key FROM work_next AS n ORDER BY n.due DESC, n.id DESC LIMIT 1;
+    END IF;
+END;
+
+-- judge_timed: which of these go.
+--# create procedure judge_timed
+CREATE PROCEDURE judge_timed(
+    IN  p_rule     varchar(64),
+    IN  p_cutoff   datetime(6),
+    IN  p_as_of    datetime(6),
+    IN  p_lock     boolean,
+    OUT o_families bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_target with the families of work_next that may go, and work_skip with the others. No p_cutoff: a purge names them.'
+BEGIN
+    SET @windrow_cutoff = p_cutoff, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
+    CALL perform(p_rule, 'judge', '@windrow_cutoff, @windrow_as_of, @windrow_lock');
+    SELECT COUNT(c.id) INTO o_families FROM work_target AS c;
+END;
+
+-- undated_timed: rows without a time; they can never become due.
+--# create procedure undated_timed
+CREATE PROCEDURE undated_timed(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_skip what has no time. Reads only.'
+BEGIN
+    DECLARE v_plain boolean;
+    CALL timed_is_plain(p_rule, v_plain);
+    CALL work_timed(p_rule, v_plain);
+    CALL rows_timed(p_rule, 'undated', NULL, NULL, NULL);
+    INSERT INTO work_skip (skip_key, reason)
+    SELECT w.id, 'UNDATED_MEMBER' FROM work_row AS w ORDER BY w.id;
+END;
+
+-- due_timed: how much is due now, counted up to a limit.
+--# create procedure due_timed
+CREATE PROCEDURE due_timed(IN p_rule varchar(64), IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
+SQL SECURITY DEFINER
+COMMENT 'How much is due now by p_rule, counted up to p_limit, and whether that is all. Reads only.'
+BEGIN
+    DECLARE v_least  datetime(6);
+    DECLARE v_cutoff datetime(6);
+    CALL timed_least(p_rule, v_least);
+    CALL timed_cutoff(p_rule, UTC_TIMESTAMP(6), NULL, v_cutoff);
+    SET @windrow_from = v_least, @windrow_to = v_cutoff, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+    SET o_families = @windrow_found, o_complete = @windrow_found < p_limit;
+END;
+
+-- timed_outlook: how what is due lies along time, and how much becomes due until p_then.
+--# create procedure timed_outlook
+CREATE PROCEDURE timed_outlook(
+    IN  p_rule     varchar(64),
+    IN  p_now      datetime(6),
+    IN  p_then     datetime(6),
+    IN  p_limit    bigint,
+    IN  p_parts    bigint,
+    OUT o_families bigint,
+    OUT o_complete boolean,
+    OUT o_list     longtext,
+    OUT o_soon     bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'What is due at p_now, counted up to p_limit, where each of p_parts equal parts of it begins, and how much more
+    is due at p_then. Reads only.'
+BEGIN
+    DECLARE v_least datetime(6);
+    DECLARE v_now   datetime(6);
+    DECLARE v_then  datetime(6);
+    DECLARE v_plain boolean;
+    CALL timed_least(p_rule, v_least);
+    CALL timed_cutoff(p_rule, p_now, NULL, v_now);
+    CALL timed_cutoff(p_rule, p_then, NULL, v_then);
+    SET @windrow_from = v_now, @windrow_to = v_then, @windrow_limit = p_limit;
+    CALL perform(p_rule, 'count', '@windrow_from, @windrow_to, @windrow_limit, @windrow_found');
+    SET o_soon = IF(@windrow_found < p_limit, @windrow_found, NULL);
+    CALL timed_open(p_rule);
+    CALL timed_is_plain(p_rule, v_plain);
+    CALL work_timed(p_rule, v_plain);
+    CALL rows_timed(p_rule, 'roots', v_least, v_now, p_limit);
+    SELECT
+        COALESCE(SUM(p.families), 0),
+        COALESCE(SUM(p.families), 0) < p_limit,
+        COALESCE(GROUP_CONCAT(
+            CONCAT(
+                '{"from": "', TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT(p.since, '%Y-%m-%dT%H:%i:%s.%f'))),
+                '", "families": ', p.families, '}'
+            )
+            ORDER BY p.part SEPARATOR ', '
+        ), '')
+    INTO o_families, o_complete, o_list
+    FROM (
+        SELECT d.part, MIN(d.due) AS since, COUNT(*) AS families
+        FROM (
+            SELECT w.due, (ROW_NUMBER() OVER (ORDER BY w.due) - 1) * p_parts DIV COUNT(*) OVER () AS part
+            FROM work_row AS w
+        ) AS d
+        GROUP BY d.part
+    ) AS p;
+    CALL timed_close(p_rule);
+END;
+
+-- timed_checks: rows that would go without their family, and rows that never go, for verify().
+--# create procedure timed_checks
+CREATE PROCEDURE timed_checks(IN p_rule varchar(64))
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_check which rows have another time than their family, or none.'
+BEGIN
+    DECLARE v_plain boolean;
+    CALL timed_is_plain(p_rule, v_plain);
+    CALL timed_open(p_rule);
+    DROP TEMPORARY TABLE IF EXISTS work_stray;
+    CREATE TEMPORARY TABLE work_stray (
+        position integer NOT NULL AUTO_INCREMENT,
+        table_name varchar(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
+        apart bigint NOT NULL,
+        undated bigint NOT NULL,
+        PRIMARY KEY (position)
+    ) ENGINE = InnoDB;
+    IF v_plain THEN
+        CALL undated_timed(p_rule);
+        INSERT INTO work_stray (table_name, apart, undated)
+        SELECT r.root, 0, (SELECT COUNT(w.id) FROM work_row AS w) FROM rule AS r WHERE r.rule = p_rule;
+    ELSE
+        CALL perform(p_rule, 'strays', '');
+    END IF;
+    INSERT INTO work_check (position, check_name, object, severity, count, detail)
+    SELECT
+        1, 'removal_time', CONCAT(r.rule, ' ', o.table_name), IF(o.apart + o.undated = 0, 'ok', 'notice'), o.apart + o.undated,
+        CONCAT(o.apart, ' rows have another ', r.time_name, ' than their family and go without it; ', o.undated, ' have none and stay')
+    FROM work_stray AS o
+    JOIN rule AS r ON r.rule = p_rule
+    ORDER BY o.position;
+    DROP TEMPORARY TABLE work_stray;
+    CALL timed_close(p_rule);
+END;

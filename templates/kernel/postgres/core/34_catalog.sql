@@ -1,0 +1,430 @@
+-- catalog_state: what the catalog said of the tables of the spec: when somebody armed windrow (run_id 0), and when each run
+-- that is open began.
+--# create table catalog_state
+CREATE TABLE IF NOT EXISTS catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    jsonb       NOT NULL,
+    taken_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+--# comment on table catalog_state
+COMMENT ON TABLE catalog_state IS
+    'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch '
+    'compares it.';
+
+-- covered: the tables whose rows go or are set, and their partitions.
+--# create view covered
+CREATE OR REPLACE VIEW covered AS
+WITH whole AS (
+    SELECT t.oid AS table_id, t.relname::text AS name, t.relkind, k.goes, k.sets
+    FROM known_table AS k
+    CROSS JOIN spec AS s
+    JOIN pg_class AS t ON t.oid = to_regclass(format('%I.%I', s.schema_name, k.name))
+    WHERE k.goes
+       OR k.sets <> '{}'
+)
+SELECT w.table_id, w.name, w.relkind, w.goes, w.sets, true AS is_whole
+FROM whole AS w
+UNION ALL
+SELECT p.relid, w.name, t.relkind, w.goes, w.sets, false
+FROM whole AS w
+CROSS JOIN LATERAL pg_partition_tree(w.table_id) AS p
+JOIN pg_class AS t ON t.oid = p.relid
+WHERE w.relkind = 'p'
+  AND p.relid <> w.table_id;
+--# comment on view covered
+COMMENT ON VIEW covered IS
+    'The tables whose rows go or are set, by name, and their partitions with the name of the whole table.';
+
+-- key_events: on what the server looks at a foreign key of the tables that name a table: 8 is its DELETE, 16 its UPDATE. A key
+-- has triggers on the table that it names, by which an index finds it; one that is not enforced has none. Before version 15 one
+-- that names a table of partitions has them on the partitions alone.
+--# create view key_events
+CREATE OR REPLACE VIEW key_events AS
+SELECT g.tgrelid AS table_id, g.tgconstraint AS key_id, g.tgtype AS events
+FROM pg_trigger AS g
+WHERE g.tgconstraint <> 0
+UNION ALL
+SELECT t.oid, f.oid, 24::smallint
+FROM pg_class AS t
+JOIN pg_constraint AS f ON f.confrelid = t.oid AND f.contype = 'f'
+WHERE t.relkind = 'p'
+  AND current_setting('server_version_num')::integer < 150000;
+--# comment on view key_events
+COMMENT ON VIEW key_events IS
+    'The foreign keys that name a table, and the events of it (8: DELETE, 16: UPDATE) at which the server looks at them.';
+
+-- keys_on: the foreign keys to them. One of a whole table has a copy for each partition, which counts where the spec knows the
+-- partition alone.
+--# create view keys_on
+CREATE OR REPLACE VIEW keys_on AS
+WITH these AS MATERIALIZED (
+    SELECT c.* FROM covered AS c
+),
+keys AS (
+    SELECT p.name, p.goes, p.sets, g.events, f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype
+    FROM these AS p
+    JOIN key_events AS g ON g.table_id = p.table_id
+    JOIN pg_constraint AS f ON f.oid = g.key_id AND f.contype = 'f' AND f.confrelid = p.table_id
+    WHERE (p.goes AND g.events & 8 = 8 OR p.sets <> '{}' AND g.events & 16 = 16)
+      AND (
+          f.conparentid = 0
+          OR NOT EXISTS (SELECT FROM pg_constraint AS u JOIN these AS c ON c.table_id = u.confrelid WHERE u.oid = f.conparentid)
+      )
+)
+SELECT k.name AS parent, k.oid AS key_id, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confdeltype, 'delete' AS event
+FROM keys AS k
+WHERE k.goes
+  AND k.events & 8 = 8
+UNION ALL
+SELECT k.name, k.oid, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confupdtype, 'update'
+FROM keys AS k
+WHERE k.confupdtype IN ('c', 'n', 'd')
+  AND k.events & 16 = 16
+  -- What is made of other columns is set with them.
+  AND EXISTS (
+      SELECT FROM pg_attribute AS a
+      WHERE a.attrelid = k.confrelid AND a.attnum = ANY (k.confkey) AND (a.attname = ANY (k.sets) OR a.attgenerated <> '')
+  )
+UNION ALL
+-- Before version 15 a row that moves to another partition is deleted, for the keys that name it. The columns by which it belongs to
+-- one may not be dropped.
+SELECT k.name, k.oid, k.conrelid, k.conkey, k.confrelid, k.confkey, k.confdeltype, 'update'
+FROM keys AS k
+WHERE current_setting('server_version_num')::integer < 150000
+  AND k.confdeltype IN ('c', 'n', 'd')
+  AND k.events & 16 = 16
+  AND EXISTS (
+      SELECT
+      FROM pg_partition_tree(pg_partition_root(k.confrelid)) AS p
+      JOIN pg_attribute AS a ON a.attrelid = p.relid AND a.attname = ANY (k.sets)
+      JOIN pg_depend AS d ON d.objid = p.relid AND d.objsubid = a.attnum AND d.refobjid = p.relid AND d.refobjsubid = 0
+      WHERE d.classid = 'pg_class'::regclass
+        AND d.refclassid = 'pg_class'::regclass
+        AND d.deptype = 'i'
+  );
+--# comment on view keys_on
+COMMENT ON VIEW keys_on IS
+    'The foreign keys that name a table whose rows go, or a partition of one, with the name of the whole table, and those that act when a '
+    'column is set (event; confdeltype: what they do then); what hangs on partitions of the other side is left out.';
+
+-- strangers: what the spec does not account for and the server would do beside windrow when a row goes: rows would go or
+-- change without a rule, a count or a copy. A migration of the application may add such a thing at any time.
+--# create function strangers
+CREATE OR REPLACE FUNCTION strangers()
+RETURNS TABLE (object text, detail text, acts boolean)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET jit = off
+AS $windrow$
+DECLARE
+    v_schema  text;
+    v_ignored jsonb;
+BEGIN
+    SELECT s.schema_name, s.document -> 'ignored' INTO STRICT v_schema, v_ignored FROM spec AS s;
+    RETURN QUERY
+    WITH
+    -- What is exact among each other. A domain writes its values as its type does.
+    kinds AS (
+        SELECT
+            t.oid AS type_id,
+            CASE
+                WHEN t.typoutput IN ('int2out'::regproc, 'int4out'::regproc, 'int8out'::regproc, 'numeric_out'::regproc) THEN 'a number'
+                WHEN t.typoutput IN ('textout'::regproc, 'varcharout'::regproc, 'bpcharout'::regproc) THEN 'a text'
+                ELSE t.typoutput::oid::text
+            END AS kind
+        FROM pg_type AS t
+    ),
+    -- A partition counts as its table.
+    keys AS (
+        SELECT
+            CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END AS name,
+            n.nspname = v_schema AS is_here,
+            h.conname, f.event, f.confdeltype AS effect, h.partly, f.parent, c.columns, c.named
+        FROM keys_on AS f
+        CROSS JOIN LATERAL (
+            -- A copy of a key for a partition has the name of the key.
+            WITH RECURSIVE above AS (
+                SELECT u.conname, u.conparentid, to_jsonb(u) ->> 'confdelsetcols' AS partly FROM pg_constraint AS u WHERE u.oid = f.key_id
+                UNION ALL
+                SELECT u.conname, u.conparentid, a.partly FROM above AS a JOIN pg_constraint AS u ON u.oid = a.conparentid
+            )
+            SELECT a.conname, CASE f.event WHEN 'delete' THEN a.partly END AS partly FROM above AS a WHERE a.conparentid = 0
+        ) AS h
+        JOIN pg_class AS t ON t.oid = coalesce(pg_partition_root(f.conrelid), f.conrelid)
+        JOIN pg_namespace AS n ON n.oid = t.relnamespace
+        CROSS JOIN LATERAL (
+            SELECT array_agg(a.attname::text ORDER BY a.attname) AS columns, array_agg(b.attname::text ORDER BY a.attname) AS named
+            FROM unnest(f.conkey, f.confkey) AS k(own, named)
+            JOIN pg_attribute AS a ON a.attrelid = f.conrelid AND a.attnum = k.own
+            JOIN pg_attribute AS b ON b.attrelid = f.confrelid AND b.attnum = k.named
+        ) AS c
+    )
+    SELECT
+        k.name,
+        format(
+            'references %s by %s (on %s %s), and the spec does not know it', k.parent, k.conname, k.event,
+            CASE k.effect WHEN 'c' THEN 'cascade' WHEN 'n' THEN 'set null' WHEN 'd' THEN 'set default' WHEN 'r' THEN 'restrict'
+                ELSE 'no action' END
+        ),
+        k.effect IN ('c', 'n', 'd')
+    FROM keys AS k
+    WHERE NOT EXISTS (
+        SELECT FROM known_key AS o
+        WHERE k.is_here
+          AND k.event = 'delete'
+          AND o.table_name = k.name
+          AND o.columns = k.columns
+          AND o.parent = k.parent
+          AND o.named = k.named
+          -- What is to set some columns to NULL (ON DELETE SET NULL (...)) is not what windrow does.
+          AND (k.effect NOT IN ('c', 'n', 'd') OR strpos(o.effects, k.effect::text) > 0 AND (k.partly IS NULL OR o.effects <> 'n'))
+    )
+      -- That an ignored table keeps families is meant so.
+      AND (k.effect IN ('c', 'n', 'd') OR NOT k.is_here OR NOT v_ignored ? k.name)
+    UNION ALL
+    -- A rule of a partition does nothing where the whole table is named.
+    SELECT p.name, format('has the rule %s, which acts on %s', r.rulename, CASE r.ev_type WHEN '4' THEN 'DELETE' ELSE 'UPDATE' END), true
+    FROM covered AS p
+    JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_enabled IN ('O', 'A')
+    WHERE p.is_whole
+      AND (p.goes AND r.ev_type = '4' OR p.sets <> '{}' AND r.ev_type = '2')
+    UNION ALL
+    SELECT
+        CASE WHEN n.nspname = v_schema THEN t.relname::text ELSE format('%s.%s', n.nspname, t.relname) END,
+        format('inherits from %s, so that its rows would be taken for rows of that', p.name),
+        true
+    FROM covered AS p
+    JOIN pg_inherits AS i ON i.inhparent = p.table_id
+    JOIN pg_class AS t ON t.oid = i.inhrelid
+    JOIN pg_namespace AS n ON n.oid = t.relnamespace
+    WHERE p.relkind = 'r'
+    UNION ALL
+    SELECT p.name, CASE p.relkind WHEN 'v' THEN 'is a view' WHEN 'f'
+        THEN 'is or has a foreign table, whose rows do not come back with a rollback' ELSE 'is no table' END, true
+    FROM covered AS p
+    WHERE p.relkind NOT IN ('r', 'p')
+    UNION ALL
+    SELECT
+        e.table_name,
+        format(
+            'compares %s otherwise than %s does %s: their %s are %s and %s, and must %s', e.own, e.parent, e.named,
+            CASE u.kind WHEN v.kind THEN 'collations' ELSE 'types' END,
+            CASE u.kind WHEN v.kind THEN x.collname ELSE format_type(a.atttypid, NULL) END,
+            CASE u.kind WHEN v.kind THEN y.collname ELSE format_type(b.atttypid, NULL) END,
+            CASE u.kind WHEN v.kind THEN 'be the same' ELSE 'be of one kind' END
+        ),
+        true
+    FROM known_edge AS e
+    JOIN pg_namespace AS n ON n.nspname = v_schema
+    JOIN pg_class AS s ON s.relnamespace = n.oid AND s.relname = e.table_name
+    JOIN pg_class AS t ON t.relnamespace = n.oid AND t.relname = e.parent
+    JOIN pg_attribute AS a ON a.attrelid = s.oid AND a.attname = e.own AND NOT a.attisdropped
+    JOIN pg_attribute AS b ON b.attrelid = t.oid AND b.attname = e.named AND NOT b.attisdropped
+    JOIN kinds AS u ON u.type_id = a.atttypid
+    JOIN kinds AS v ON v.type_id = b.atttypid
+    LEFT JOIN pg_collation AS x ON x.oid = a.attcollation
+    LEFT JOIN pg_collation AS y ON y.oid = b.attcollation
+    WHERE u.kind <> v.kind
+       OR x.oid <> y.oid;
+END
+$windrow$;
+--# comment on function strangers
+COMMENT ON FUNCTION strangers() IS
+    'What hangs on the tables whose rows go or are set and is not in the spec: foreign keys, rules, tables that inherit, other collations '
+    'and types. acts: rows would go or change beside windrow, and runs refuse; else it only refuses deletions.';
+
+-- stranger: the first of them that acts.
+--# create function stranger
+CREATE OR REPLACE FUNCTION stranger()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT format('table %s %s', s.object, s.detail)
+    FROM strangers() AS s
+    WHERE s.acts
+    ORDER BY s.object, s.detail
+    LIMIT 1;
+$windrow$;
+--# comment on function stranger
+COMMENT ON FUNCTION stranger() IS
+    'The first of strangers() that acts, in words; NULL if none does.';
+
+-- catalog_now: what must not change during a run without a look at it: which tables these are, and what acts on them.
+--# create function catalog_now
+CREATE OR REPLACE FUNCTION catalog_now()
+RETURNS jsonb
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET jit = off
+AS $windrow$
+BEGIN
+    RETURN (
+        WITH these AS MATERIALIZED (
+            SELECT c.* FROM covered AS c
+        )
+        SELECT jsonb_object_agg(s.object, s.state)
+        FROM (
+            SELECT 'table ' || e.name AS object, format('%s %s', coalesce(t.oid::text, 'none'), c.columns) AS state
+            FROM known_table AS e
+            CROSS JOIN spec AS s
+            CROSS JOIN LATERAL (SELECT to_regclass(format('%I.%I', s.schema_name, e.name))::oid) AS t(oid)
+            CROSS JOIN LATERAL (
+                SELECT string_agg(format('%s:%s:%s:%s', a.attname, a.attnum, a.atttypid, a.attcollation), ' ' ORDER BY a.attname) AS columns
+                FROM pg_attribute AS a
+                WHERE a.attrelid = t.oid
+                  AND a.attname = ANY (e.columns)
+            ) AS c
+            UNION ALL
+            SELECT format('key %s %s', f.key_id, f.event),
+                format('%s %s %s %s %s', f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype)
+            FROM keys_on AS f
+            WHERE f.confdeltype IN ('c', 'n', 'd')
+            UNION ALL
+            SELECT 'rule ' || r.oid, r.ev_enabled::text
+            FROM these AS p
+            JOIN pg_rewrite AS r ON r.ev_class = p.table_id AND r.ev_type IN ('2', '4')
+            UNION ALL
+            SELECT 'child ' || i.inhrelid, i.inhparent::text
+            FROM these AS p
+            JOIN pg_inherits AS i ON i.inhparent = p.table_id
+            WHERE p.relkind = 'r'
+            UNION ALL
+            SELECT 'foreign ' || p.table_id, p.relkind::text
+            FROM these AS p
+            WHERE p.relkind NOT IN ('r', 'p')
+        ) AS s
+    );
+END
+$windrow$;
+--# comment on function catalog_now
+COMMENT ON FUNCTION catalog_now() IS
+    'Which tables those of the spec are, the types of the columns that belong to edges, and what acts on them: foreign keys, rules, tables '
+    'that inherit.';
+
+-- replaced: a table that is another one than it was, or whose rows compare otherwise.
+--# create function replaced
+CREATE OR REPLACE FUNCTION replaced(p_then jsonb, p_now jsonb)
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT format(
+        CASE split_part(p_now ->> o.key, ' ', 1)
+            WHEN split_part(o.value, ' ', 1) THEN '%s has other columns for its keys or edges, by name, place, type or collation'
+            WHEN 'none' THEN '%s is gone'
+            ELSE '%s is another one, put in the place of the one that was there'
+        END,
+        o.key
+    )
+    FROM jsonb_each_text(p_then) AS o
+    WHERE starts_with(o.key, 'table ')
+      AND p_now ? o.key
+      AND p_now ->> o.key <> o.value
+    ORDER BY o.key
+    LIMIT 1;
+$windrow$;
+--# comment on function replaced
+COMMENT ON FUNCTION replaced(jsonb, jsonb) IS
+    'The first table that is another one between two answers of catalog_now(); NULL if none is.';
+
+-- unaccounted: why no run may start, by the catalog. What was there when windrow was armed counts only where it was armed.
+--# create function unaccounted
+CREATE OR REPLACE FUNCTION unaccounted()
+RETURNS text
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN coalesce(
+        stranger(),
+        (
+            SELECT 'catalog changed: ' || replaced(a.state, catalog_now())
+            FROM catalog_state AS a
+            JOIN control AS c ON c.armed AND c.server_identity = server_identity()
+            WHERE a.run_id = 0
+        )
+    );
+END
+$windrow$;
+--# comment on function unaccounted
+COMMENT ON FUNCTION unaccounted() IS
+    'The first thing in the catalog by which a deletion would reach further than the spec says, or a table that is not the one that was '
+    'armed; NULL if there is none.';
+
+-- check_catalog: a run by hand, a purge, or who arms windrow is told by an error.
+--# create function check_catalog
+CREATE OR REPLACE FUNCTION check_catalog()
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_reason text := unaccounted();
+BEGIN
+    IF starts_with(v_reason, 'catalog changed') THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = format('Rows of the one before are left as they were. Look at both tables, then CALL '
+                '%I.arm().', current_schema());
+    ELSIF v_reason IS NOT NULL THEN
+        RAISE EXCEPTION '%', v_reason
+            USING ERRCODE = '55000', HINT = 'Rows would go or change uncounted. Say in the spec what happens to them and run windrow '
+                'install, or drop what acts; windrow check --database says how.';
+    END IF;
+END
+$windrow$;
+--# comment on function check_catalog
+COMMENT ON FUNCTION check_catalog() IS
+    'Raises 55000 where unaccounted() finds something.';
+
+-- look_again: whether the catalog is still as it was when the run began. A batch asks when it has its locks, and before it
+-- commits: a partition or a child may come in spite of them.
+--# create function look_again
+CREATE OR REPLACE FUNCTION look_again(p_run bigint)
+RETURNS void
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_then jsonb := (SELECT s.state FROM catalog_state AS s WHERE s.run_id = p_run);
+    v_now  jsonb := catalog_now();
+    v_why  text;
+BEGIN
+    IF v_now = v_then THEN
+        RETURN;
+    END IF;
+    v_why := coalesce(
+        stranger(),
+        replaced(v_then, v_now)
+    );
+    IF v_why IS NOT NULL THEN
+        RAISE EXCEPTION 'catalog changed: %', v_why
+            USING ERRCODE = 'WD001', HINT = 'The batch is rolled back. Look at what changed; windrow check --database says what the spec '
+                'lacks.';
+    END IF;
+END
+$windrow$;
+--# comment on function look_again
+COMMENT ON FUNCTION look_again(bigint) IS
+    'Raises WD001 where the catalog is not what it was when run p_run began, and something acts that the spec does not know, or a table is '
+    'another one.';
+
+-- take_tables: what a batch does first. The locks let the application write, and keep foreign keys, rules and triggers from
+-- being added or dropped until the batch commits.
+--# create function take_tables
+CREATE OR REPLACE FUNCTION take_tables(p_run bigint)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    PERFORM lock_tables();
+EXCEPTION WHEN undefined_table OR insufficient_privilege OR wrong_object_type THEN
+    -- A table that is gone, or another one in its place: say so.
+    PERFORM look_again(p_run);
+    RAISE;
+END
+$windrow$;
+--# comment on function take_tables
+COMMENT ON FUNCTION take_tables(bigint) IS
+    'Locks the tables whose rows go in ROW EXCLUSIVE MODE until the transaction ends, for a batch of run p_run.';

@@ -1,0 +1,405 @@
+-- server_identity: what tells this database from its restored copies, clones and promoted standbys. Whoever changes the
+-- port, the name of the cluster, the listen addresses or the place of the data arms anew; a restart, a minor upgrade and
+-- another address of the host change nothing, unless arm() said until restart. Where the owner role may not read all
+-- settings, the place of the data counts as unknown.
+--# create function server_identity
+CREATE OR REPLACE FUNCTION server_identity()
+RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT concat_ws(
+        '/',
+        s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname,
+        current_setting('cluster_name'), current_setting('listen_addresses'),
+        coalesce((SELECT p.setting FROM pg_settings AS p WHERE p.name = 'data_directory'), '?'),
+        CASE WHEN c.server_identity LIKE '%/started %'
+            THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
+    )
+    FROM pg_control_system() AS s
+    -- A promotion and a recovery to a point in time begin a new timeline: known from the recovery until the next checkpoint.
+    CROSS JOIN pg_control_checkpoint() AS k
+    CROSS JOIN pg_control_recovery() AS r
+    CROSS JOIN pg_database AS d
+    CROSS JOIN control AS c
+    WHERE d.datname = current_database();
+$windrow$;
+--# comment on function server_identity
+COMMENT ON FUNCTION server_identity() IS
+    'System identifier, timeline, port, database, name of the cluster, listen addresses and data directory, and when the server has '
+    'started where that counts; arm() stores it, and a run refuses when it has changed.';
+
+-- open_hours: when scheduled runs may work.
+--# create view open_hours
+CREATE OR REPLACE VIEW open_hours AS
+SELECT o.position, o.written, o.days, o.begins, o.ends, o.zone, o.changed_by, o.changed_at
+FROM run_window AS o
+UNION ALL
+SELECT d.position::integer, d.written, d.days, d.begins, d.ends, d.zone, NULL, NULL
+FROM spec AS s
+CROSS JOIN LATERAL ROWS FROM (
+    jsonb_to_recordset(s.document -> 'windows') AS (written text, days text, begins time, ends time, zone text)
+) WITH ORDINALITY AS d(written, days, begins, ends, zone, position)
+WHERE NOT EXISTS (SELECT FROM run_window);
+--# comment on view open_hours
+COMMENT ON VIEW open_hours IS
+    'When scheduled runs may work: the windows that set_windows() wrote, else those of the spec.';
+
+-- in_window: whether a window is open at an instant. The clock of its zone decides: what it shows twice, as it is put
+-- back, is in the window both times, and what it leaves out is in none.
+--# create function in_window
+CREATE OR REPLACE FUNCTION in_window(p_at timestamptz)
+RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT EXISTS (
+        SELECT
+        FROM open_hours AS h
+        CROSS JOIN LATERAL (SELECT p_at AT TIME ZONE h.zone AS now) AS clock
+        CROSS JOIN LATERAL (
+            SELECT
+                clock.now::time AS time,
+                strpos(h.days, extract(isodow FROM clock.now)::text) > 0 AS today,
+                strpos(h.days, extract(isodow FROM clock.now - interval '1 day')::text) > 0 AS yesterday
+        ) AS it
+        WHERE CASE
+            WHEN h.begins < h.ends THEN it.today AND it.time >= h.begins AND it.time < h.ends
+            ELSE (it.today AND it.time >= h.begins) OR (it.yesterday AND it.time < h.ends)
+        END
+    );
+$windrow$;
+--# comment on function in_window
+COMMENT ON FUNCTION in_window(timestamptz) IS
+    'Whether scheduled runs may work at an instant, by open_hours. Start inclusive, end exclusive, on the clock of each window''s zone. '
+    'Example: SELECT in_window(now());';
+
+-- take_lock: the session's lock says that its run goes on: it outlives COMMIT and ends with the session at the latest. Any
+-- session may take any advisory lock, so nothing waits for this one: its number is free, and it counts for its own session.
+--# create function take_lock
+CREATE OR REPLACE FUNCTION take_lock()
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    WHILE NOT pg_try_advisory_lock((SELECT s.lock_class FROM spec AS s), 16 + floor(random() * 2147483000)::integer) LOOP
+    END LOOP;
+END
+$windrow$;
+--# comment on function take_lock
+COMMENT ON FUNCTION take_lock() IS
+    'Takes the lock by which others see that the run of this session goes on.';
+
+-- holds_lock: whether a session has the lock of a run, which it takes at the begin and gives back at the end.
+--# create function holds_lock
+CREATE OR REPLACE FUNCTION holds_lock(p_pid integer)
+RETURNS boolean
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT EXISTS (
+        SELECT FROM pg_locks AS l
+        WHERE l.locktype = 'advisory'
+          AND l.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+          AND l.pid = p_pid
+          AND l.classid::bigint = (SELECT s.lock_class FROM spec AS s)
+          AND l.objid::bigint >= 16
+          AND l.objsubid = 2
+    );
+$windrow$;
+--# comment on function holds_lock
+COMMENT ON FUNCTION holds_lock(integer) IS
+    'Whether the session p_pid has the lock of a run.';
+
+-- is_alive: whether the call that opened a run of the ledger still goes on.
+-- An error that nothing can catch, such as a cancel between two batches, leaves the lock of the run to a session that
+-- does nothing: a session at work has a transaction, but for an instant at COMMIT.
+--# create function is_alive
+CREATE OR REPLACE FUNCTION is_alive(p_pid integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF p_pid = pg_backend_pid() OR NOT holds_lock(p_pid) THEN
+        RETURN false;
+    END IF;
+    FOR v_look IN 1..10 LOOP
+        IF EXISTS (SELECT FROM pg_locks AS l WHERE l.locktype = 'virtualxid' AND l.pid = p_pid) THEN
+            RETURN true;
+        END IF;
+        PERFORM pg_sleep(0.01);
+    END LOOP;
+    RETURN false;
+END
+$windrow$;
+--# comment on function is_alive
+COMMENT ON FUNCTION is_alive(integer) IS
+    'Whether the session p_pid, which opened a run, still works on it.';
+
+-- run_unlock: gives back the locks of this session's runs.
+--# create function run_unlock
+CREATE OR REPLACE FUNCTION run_unlock()
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT pg_advisory_unlock(l.classid::bigint::integer, l.objid::bigint::integer)
+    FROM pg_locks AS l
+    WHERE l.locktype = 'advisory'
+      AND l.pid = pg_backend_pid()
+      AND l.classid::bigint = (SELECT s.lock_class FROM spec AS s)
+      AND l.objid::bigint >= 16
+      AND l.objsubid = 2;
+$windrow$;
+--# comment on function run_unlock
+COMMENT ON FUNCTION run_unlock() IS
+    'Gives back the locks of the runs of this session; a session has one run at a time.';
+
+-- reap: closes the runs of the ledger that say running, though their call is over: its session vanished, or an error
+-- that nothing can catch ended it between two batches. What they committed stays.
+--# create function reap
+CREATE OR REPLACE FUNCTION reap()
+RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_run    run%ROWTYPE;
+    v_own    boolean;
+    v_closed bigint := 0;
+BEGIN
+    FOR v_run IN SELECT * FROM run AS r WHERE r.status = 'running' ORDER BY r.run_id LOOP
+        IF NOT is_alive(v_run.backend_pid) THEN
+            v_own := holds_lock(pg_backend_pid());
+            UPDATE run AS r
+            SET status = CASE WHEN v_own THEN 'cancelled' ELSE 'crashed' END,
+                reason = CASE WHEN v_own THEN 'cancelled' ELSE 'its session vanished; what it committed stays' END,
+                finished_at = greatest(
+                    (SELECT max(p.updated_at) FROM run_rule AS p WHERE p.run_id = r.run_id),
+                    (SELECT max(p.updated_at) FROM run_stamp AS p WHERE p.run_id = r.run_id)
+                )
+            WHERE r.run_id = v_run.run_id
+              AND r.status = 'running';
+            v_closed := v_closed + 1;
+        END IF;
+    END LOOP;
+    PERFORM run_unlock();
+    RETURN v_closed;
+END
+$windrow$;
+--# comment on function reap
+COMMENT ON FUNCTION reap() IS
+    'Closes the runs of the ledger whose call is over, which the next run does too, and answers how many. Example: SELECT reap();';
+
+-- is_own: a run of the ledger is driven only by the session that opened it, and only while it is open. PL/pgSQL keeps the
+-- plan, as in all that is asked before every batch.
+--# create function is_own
+CREATE OR REPLACE FUNCTION is_own(p_run bigint)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM run AS r
+        WHERE r.run_id = p_run
+          AND r.status = 'running'
+          AND r.backend_pid = pg_backend_pid()
+    );
+END
+$windrow$;
+--# comment on function is_own
+COMMENT ON FUNCTION is_own(bigint) IS
+    'Whether run p_run is open and belongs to this session.';
+
+-- foreign_code: what code of somebody else runs inside a batch, or inside archive_restore(). It has the rights of the owner
+-- role there; but what it puts off until the COMMIT runs with those of who called.
+-- One plan serves all calls of a session: to plan costs more than to look.
+--# create function foreign_code
+CREATE OR REPLACE FUNCTION foreign_code(p_restores boolean)
+RETURNS TABLE (code text, table_name text, belongs_to text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET jit = off
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_tables oid[];
+    v_is_set boolean[];
+    v_calls  boolean := EXISTS (
+        SELECT
+        FROM pg_depend AS d
+        WHERE d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+          AND d.classid IN ('pg_class'::regclass, 'pg_statistic_ext'::regclass, 'pg_attrdef'::regclass, 'pg_constraint'::regclass)
+    );
+BEGIN
+    -- Many databases have no trigger that somebody made, and nothing that calls a function of somebody's.
+    IF NOT v_calls AND NOT EXISTS (
+        SELECT
+        FROM pg_trigger AS g
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        WHERE NOT g.tgisinternal
+          AND p.pronamespace <> current_schema()::regnamespace
+    ) THEN
+        RETURN;
+    END IF;
+    WITH RECURSIVE reached (oid, is_set) AS (
+        SELECT t.oid, cardinality(s.sets) > 0 OR p_restores
+        FROM known_table AS s
+        JOIN spec AS m ON true
+        JOIN pg_class AS t ON t.oid = to_regclass(format('%I.%I', m.schema_name, s.name))
+        WHERE CASE WHEN p_restores THEN s.is_archived ELSE s.goes OR cardinality(s.sets) > 0 END
+        UNION
+        SELECT x.oid, x.is_set
+        FROM reached AS r
+        CROSS JOIN LATERAL (
+            SELECT f.conrelid, f.confdeltype <> 'c'
+            FROM key_events AS g
+            JOIN pg_constraint AS f ON f.oid = g.key_id AND f.contype = 'f' AND f.confrelid = r.oid
+            WHERE g.table_id = r.oid
+              AND f.confdeltype IN ('c', 'n', 'd')
+              AND NOT p_restores
+            UNION ALL
+            SELECT i.inhrelid, r.is_set FROM pg_inherits AS i WHERE i.inhparent = r.oid
+        ) AS x(oid, is_set)
+    )
+    SELECT array_agg(r.oid), array_agg(r.is_set)
+    INTO v_tables, v_is_set
+    FROM reached AS r;
+    RETURN QUERY
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        SELECT DISTINCT format('trigger %I', g.tgname) AS code, t.oid::regclass AS class, CASE WHEN o.rolsuper THEN p.proowner
+            ELSE t.relowner END::regrole AS owner
+        FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
+        JOIN pg_class AS t ON t.oid = r.oid
+        JOIN pg_roles AS o ON o.oid = t.relowner
+        -- INSERT, or else DELETE or UPDATE; a row that is set may move to another partition, which is an INSERT there.
+        JOIN pg_trigger AS g ON g.tgrelid = t.oid AND NOT g.tgisinternal AND g.tgenabled <> 'D' AND g.tgtype & CASE WHEN p_restores THEN 4
+            WHEN r.is_set THEN 28 ELSE 24 END <> 0
+        JOIN pg_proc AS p ON p.oid = g.tgfoid
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE NOT (o.rolsuper AND q.rolsuper)
+          AND p.pronamespace <> current_schema()::regnamespace
+    ) AS x
+    ORDER BY x.class::text, x.code;
+    IF NOT v_calls THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    WITH planned (oid, is_set) AS (
+        SELECT r.oid, r.is_set
+        FROM unnest(v_tables, v_is_set) AS r(oid, is_set)
+        UNION
+        -- What is read, too: the owner has rights on it.
+        SELECT coalesce(p.relid, d.objid), false
+        FROM pg_shdepend AS d
+        LEFT JOIN LATERAL pg_partition_tree(d.objid) AS p ON true
+        WHERE d.refclassid = 'pg_authid'::regclass
+          AND d.refobjid = current_user::regrole
+          AND d.dbid = (SELECT b.oid FROM pg_database AS b WHERE b.datname = current_database())
+          AND d.classid = 'pg_class'::regclass
+          AND d.deptype = 'a'
+          AND NOT p_restores
+    )
+    SELECT x.code, x.class::text, x.owner::text
+    FROM (
+        -- What a column that is set calls: defaults, generated columns, checks of tables and domains, indexes, partitions. The
+        -- planner calls functions of indexes, statistics, checks and partitions, even of tables that are only read.
+        SELECT DISTINCT format('function %s', p.oid::regprocedure) AS code, r.oid::regclass AS class, p.proowner::regrole AS owner
+        FROM planned AS r
+        CROSS JOIN LATERAL (
+            SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index AS i WHERE i.indrelid = r.oid
+            UNION ALL
+            SELECT 'pg_statistic_ext'::regclass, s.oid FROM pg_statistic_ext AS s WHERE s.stxrelid = r.oid
+            UNION ALL
+            SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef AS f WHERE f.adrelid = r.oid AND r.is_set
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_constraint AS c WHERE c.conrelid = r.oid
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, c.oid FROM pg_attribute AS a JOIN pg_constraint AS c ON c.contypid = a.atttypid
+                WHERE a.attrelid = r.oid AND r.is_set
+            UNION ALL
+            SELECT 'pg_class'::regclass, r.oid
+        ) AS k(classid, objid)
+        JOIN pg_depend AS d ON d.classid = k.classid AND d.objid = k.objid
+        LEFT JOIN pg_operator AS n ON d.refclassid = 'pg_operator'::regclass AND n.oid = d.refobjid
+        JOIN pg_proc AS p ON p.oid = CASE WHEN d.refclassid = 'pg_proc'::regclass THEN d.refobjid ELSE n.oprcode END
+        JOIN pg_roles AS q ON q.oid = p.proowner
+        WHERE NOT q.rolsuper
+    ) AS x
+    ORDER BY x.class::text, x.code;
+END
+$windrow$;
+--# comment on function foreign_code
+COMMENT ON FUNCTION foreign_code(boolean) IS
+    'Code that is not a superuser''s and runs when rows are read, go or are set, or (p_restores) when archived rows come back: triggers '
+    'and functions of the tables and of those that their foreign keys reach.';
+
+-- check_caller: who has all rights must not lend them to the application. A deferred trigger runs at COMMIT with the rights
+-- of the caller, before version 18, and a trigger of any kind may bring it about; a cursor WITH HOLD is read then, on any
+-- version. So a superuser's call is refused where such code is, before the run and before each COMMIT: until then the locks
+-- of the batch keep the triggers as they are. archive_restore() commits nothing, but its caller will.
+--# create function check_caller
+CREATE OR REPLACE FUNCTION check_caller(p_caller text, p_restores boolean)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_code record;
+BEGIN
+    -- Also one who has become somebody else by SET ROLE or SET SESSION AUTHORIZATION, and whoever can become a superuser.
+    IF NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        CROSS JOIN pg_stat_get_activity(pg_backend_pid()) AS a
+        WHERE (r.rolsuper OR r.rolname IN ('pg_execute_server_program', 'pg_write_server_files'))
+          AND (pg_has_role(p_caller, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER')
+              OR pg_has_role(a.usesysid, r.oid, 'MEMBER'))
+    ) THEN
+        RETURN;
+    END IF;
+    IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN
+        RAISE EXCEPTION 'a cursor WITH HOLD is open, and COMMIT would read it with the rights of a superuser'
+            USING ERRCODE = '42501', HINT = format('Where a trigger of the application opened it, call this as a member of %I that is no '
+                'superuser; else close it first.', current_schema() || '_operator');
+    END IF;
+    IF current_setting('server_version_num')::integer >= 180000 THEN
+        RETURN;
+    END IF;
+    -- An older snapshot shows no trigger that came since: then nobody else may be able to create one.
+    IF p_restores AND current_setting('transaction_isolation') <> 'read committed' AND EXISTS (
+        SELECT
+        FROM known_table AS s
+        JOIN spec AS n ON true
+        JOIN pg_class AS t ON t.oid = to_regclass(format('%I.%I', n.schema_name, s.name))
+        CROSS JOIN LATERAL (
+            SELECT t.relowner
+            UNION ALL
+            SELECT a.grantee FROM aclexplode(t.relacl) AS a WHERE a.privilege_type = 'TRIGGER'
+        ) AS m(oid)
+        LEFT JOIN pg_roles AS r ON r.oid = m.oid
+        WHERE s.is_archived
+          AND r.rolsuper IS NOT TRUE
+          AND m.oid <> current_user::regrole
+    ) THEN
+        RAISE EXCEPTION 'the transaction is %, and would not see a trigger that came after it began',
+            current_setting('transaction_isolation')
+            USING ERRCODE = '25001', HINT = format('BEGIN ISOLATION LEVEL READ COMMITTED, or call this as a member of %I that is no '
+                'superuser.', current_schema() || '_operator');
+    END IF;
+    FOR v_code IN SELECT * FROM foreign_code(p_restores) AS c LOOP
+        RAISE EXCEPTION '% of table % belongs to %, and what it defers would run at COMMIT with the rights of a superuser', v_code.code,
+            v_code.table_name, v_code.belongs_to
+            USING ERRCODE = '42501', HINT = format('Before PostgreSQL 18 a deferred trigger runs with the rights of the caller: call this '
+                'as a member of %I that is no superuser.', current_schema() || '_operator');
+    END LOOP;
+END
+$windrow$;
+--# comment on function check_caller
+COMMENT ON FUNCTION check_caller(text, boolean) IS
+    'Raises 42501 where a superuser calls what commits, or (p_restores) brings archived rows back, and code of somebody else could act at '
+    'the COMMIT with his rights.';

@@ -1,0 +1,403 @@
+-- pause, resume: the kill switch. A running purge obeys before its next batch.
+--# create procedure pause
+CREATE OR REPLACE PROCEDURE pause(p_reason text DEFAULT NULL)
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    UPDATE control
+    SET paused = true,
+        paused_by = session_user,
+        paused_at = clock_timestamp(),
+        paused_reason = p_reason;
+$windrow$;
+--# comment on procedure pause
+COMMENT ON PROCEDURE pause(text) IS
+    'Stops a running purge before its next batch and refuses new ones. Example: CALL pause(''month-end closing'');';
+--# create procedure resume
+CREATE OR REPLACE PROCEDURE resume()
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    UPDATE control
+    SET paused = false,
+        paused_by = NULL,
+        paused_at = NULL,
+        paused_reason = NULL;
+$windrow$;
+--# comment on procedure resume
+COMMENT ON PROCEDURE resume() IS
+    'Allows runs again after pause(). Example: CALL resume();';
+
+-- arm: from now on runs may delete on this server. Notes the orphans that were there before.
+-- The one of earlier versions took no options; with both, a call without any would name neither.
+--# drop procedure arm of earlier versions
+DO $windrow$
+BEGIN
+    DROP PROCEDURE IF EXISTS arm();
+END
+$windrow$;
+--# create procedure arm
+CREATE OR REPLACE PROCEDURE arm(p_options jsonb DEFAULT '{}')
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    PERFORM check_options(p_options, ARRAY['until']);
+    IF coalesce(p_options ->> 'until', 'restart') <> 'restart' THEN
+        RAISE EXCEPTION 'until is not "restart": %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Leave it out, or write {"until": "restart"}: then a server that has started since is not '
+                'armed.';
+    END IF;
+    UPDATE control
+    SET server_identity = CASE WHEN p_options ->> 'until' IS NOT NULL THEN '/started ' END;
+    -- The tables are taken as they are now; what acts on them must be in the spec.
+    DELETE FROM catalog_state AS s WHERE s.run_id = 0;
+    INSERT INTO catalog_state (run_id, state)
+    VALUES (0, catalog_now());
+    PERFORM check_catalog();
+    UPDATE control
+    SET armed = true,
+        armed_by = session_user,
+        armed_at = clock_timestamp(),
+        armed_rules = ARRAY(SELECT r.rule FROM rule AS r ORDER BY r.position),
+        server_identity = server_identity(),
+        orphans_at_arm = (SELECT jsonb_object_agg(o.edge, o.orphans) FROM orphans() AS o);
+    -- What refused on other servers, or here, is over.
+    DELETE FROM refusal;
+END
+$windrow$;
+--# comment on procedure arm
+COMMENT ON PROCEDURE arm(jsonb) IS
+    'Allows runs to delete on this server, unless something acts on its tables that the spec does not know; needed once after the '
+    'installation, and again after a new rule was installed, and after a restore, clone or promotion. until: "restart" ends it with the '
+    'next start of the server, for those who clone by snapshots of the storage. Examples: CALL arm(); CALL arm(''{"until": "restart"}'');';
+
+-- set_policy, drop_policy: who is cleaned, and after how long.
+--# create function set_policy
+CREATE OR REPLACE FUNCTION set_policy(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule      text;
+    v_scope     text := p_options ->> 'scope';
+    v_default   bigint;
+    v_minimum   bigint;
+    v_pattern   text;
+    v_retention bigint;
+    v_policy    policy%ROWTYPE;
+BEGIN
+    PERFORM check_options(p_options, ARRAY['rule', 'scope', 'retention', 'enabled', 'artifacts', 'note']);
+    v_rule := check_rule(p_options);
+    SELECT r.retention, r.minimum, r.scope_pattern
+    INTO STRICT v_default, v_minimum, v_pattern
+    FROM rule AS r
+    WHERE r.rule = v_rule;
+    IF v_pattern IS NULL THEN
+        RAISE EXCEPTION 'rule % has no scopes', v_rule
+            USING ERRCODE = '22023', HINT = 'Policies are for rules with scopes; the retention of this one stands in the spec.';
+    END IF;
+    IF (v_scope ~ v_pattern) IS NOT TRUE THEN
+        RAISE EXCEPTION 'not a scope of rule %: %', v_rule, quote_nullable(v_scope)
+            USING ERRCODE = '22023', HINT = format('A scope has the form %s.', v_pattern);
+    END IF;
+    IF jsonb_typeof(p_options -> 'enabled') NOT IN ('boolean', 'null')
+        OR jsonb_typeof(p_options -> 'artifacts') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'enabled and artifacts are true or false: %', p_options
+            USING ERRCODE = '22023', HINT = 'Write them like {"enabled": false}.';
+    END IF;
+    LOCK TABLE latch IN EXCLUSIVE MODE;
+    SELECT * INTO v_policy FROM policy AS p WHERE p.rule = v_rule AND p.scope = v_scope;
+    v_retention := coalesce(seconds(p_options ->> 'retention'), v_policy.retention_seconds, v_default);
+    IF v_retention IS NULL THEN
+        RAISE EXCEPTION 'rule % has no default retention', v_rule
+            USING ERRCODE = '22023', HINT = 'Name one: {"retention": "30d"}.';
+    END IF;
+    IF v_retention < v_minimum THEN
+        RAISE EXCEPTION 'a retention of % is under the minimum of rule %', p_options ->> 'retention', v_rule
+            USING ERRCODE = '22023', HINT = format('The minimum is %s seconds (%s days); it stands in the spec.', v_minimum,
+                round(v_minimum / 86400.0, 2));
+    END IF;
+    INSERT INTO policy AS p (rule, scope, enabled, retention_seconds, artifacts, note)
+    VALUES (
+        v_rule,
+        v_scope,
+        coalesce((p_options ->> 'enabled')::boolean, v_policy.enabled, true),
+        v_retention,
+        coalesce((p_options ->> 'artifacts')::boolean, v_policy.artifacts, true),
+        coalesce(p_options ->> 'note', v_policy.note)
+    )
+    ON CONFLICT (rule, scope) DO UPDATE
+    SET enabled = excluded.enabled,
+        retention_seconds = excluded.retention_seconds,
+        artifacts = excluded.artifacts,
+        note = excluded.note,
+        changed_by = excluded.changed_by,
+        changed_at = clock_timestamp()
+    RETURNING * INTO v_policy;
+    RETURN row_to_json(v_policy);
+END
+$windrow$;
+--# comment on function set_policy
+COMMENT ON FUNCTION set_policy(jsonb) IS
+    'Writes one policy: rule, scope, retention (the spec''s default if new), enabled, artifacts, note. Waits for a running batch. Example: '
+    'SELECT set_policy(''{"scope": "42", "retention": "30d"}'');';
+--# create function drop_policy
+CREATE OR REPLACE FUNCTION drop_policy(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule   text;
+    v_policy policy%ROWTYPE;
+BEGIN
+    PERFORM check_options(p_options, ARRAY['rule', 'scope']);
+    v_rule := check_rule(p_options);
+    LOCK TABLE latch IN EXCLUSIVE MODE;
+    DELETE FROM policy AS p WHERE p.rule = v_rule AND p.scope = p_options ->> 'scope' RETURNING * INTO v_policy;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no policy for scope % of rule %', quote_nullable(p_options ->> 'scope'), v_rule
+            USING ERRCODE = '22023', HINT = format('The policies are in table %I.policy.', current_schema());
+    END IF;
+    RETURN row_to_json(v_policy);
+END
+$windrow$;
+--# comment on function drop_policy
+COMMENT ON FUNCTION drop_policy(jsonb) IS
+    'Drops one policy and answers it. Waits for a running batch. Example: SELECT drop_policy(''{"scope": "42"}'');';
+
+-- set_hold, release_hold: families that must stay.
+--# create function set_hold
+CREATE OR REPLACE FUNCTION set_hold(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET row_security = off
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule  text;
+    v_row   record;
+    v_hold  hold%ROWTYPE;
+    v_until timestamptz;
+BEGIN
+    PERFORM check_options(p_options, ARRAY['rule', 'key', 'reason', 'until', 'even_if_absent']);
+    v_rule := check_rule(p_options);
+    IF coalesce(trim(p_options ->> 'reason'), '') = '' THEN
+        RAISE EXCEPTION 'a hold needs a reason'
+            USING ERRCODE = '22023', HINT = 'Say who wants it kept and why: {"key": 17, "reason": "audit 2026"}.';
+    END IF;
+    v_until := instant_of(p_options ->> 'until');
+    IF v_until IS NULL AND p_options ->> 'until' IS NOT NULL THEN
+        RAISE EXCEPTION 'until is not an instant: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Write it like 2027-01-01T00:00:00Z; without a zone it is UTC.';
+    END IF;
+    IF v_until <= clock_timestamp() THEN
+        RAISE EXCEPTION 'until has passed: %', quote_literal(p_options ->> 'until')
+            USING ERRCODE = '22023', HINT = 'Such a hold keeps nothing. Name an instant after the clock of the database, or leave until '
+                'out.';
+    END IF;
+    IF jsonb_typeof(p_options -> 'even_if_absent') NOT IN ('boolean', 'null') THEN
+        RAISE EXCEPTION 'even_if_absent is not true or false: %', p_options -> 'even_if_absent'
+            USING ERRCODE = '22023', HINT = 'Write {"even_if_absent": true}.';
+    END IF;
+    LOCK TABLE latch IN EXCLUSIVE MODE;
+    -- After the lock no batch is under way that will not see the hold: the row is here to stay, or already gone.
+    SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM row_of_key(v_rule, p_options ->> 'key') AS r;
+    IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
+        RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
+            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With '
+                '{"even_if_absent": true} it is stored all the same.';
+    END IF;
+    INSERT INTO hold AS h (rule, key, reason, until, absent)
+    VALUES (v_rule, v_row.key, p_options ->> 'reason', v_until, NOT v_row.found)
+    ON CONFLICT (rule, key) DO UPDATE
+    SET reason = excluded.reason,
+        until = excluded.until,
+        placed_by = excluded.placed_by,
+        placed_at = clock_timestamp(),
+        absent = excluded.absent
+    RETURNING * INTO v_hold;
+    RETURN (to_jsonb(v_hold) || jsonb_build_object('exists', v_row.found))::json;
+END
+$windrow$;
+--# comment on function set_hold
+COMMENT ON FUNCTION set_hold(jsonb) IS
+    'Holds the family of a row that is there: rule, key (in any spelling that its column reads), reason, until (open if left out), '
+    'even_if_absent (stores it without a row, too). Waits for a running batch. Example: SELECT set_hold(''{"key": 17, "reason": "audit '
+    '2026"}'');';
+--# create function release_hold
+CREATE OR REPLACE FUNCTION release_hold(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule text;
+    v_key  text := p_options ->> 'key';
+    v_hold hold%ROWTYPE;
+BEGIN
+    PERFORM check_options(p_options, ARRAY['rule', 'key']);
+    v_rule := check_rule(p_options);
+    IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+        SELECT r.o_key INTO v_key FROM row_of_key(v_rule, v_key) AS r;
+    END IF;
+    IF NOT EXISTS (SELECT FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key) THEN
+        v_key := coalesce((SELECT a.key FROM absent_holds(v_rule) AS a WHERE a.there = v_key LIMIT 1), v_key);
+    END IF;
+    DELETE FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key RETURNING * INTO v_hold;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
+            USING ERRCODE = '22023', HINT = format('The holds are in table %I.hold.', current_schema());
+    END IF;
+    RETURN row_to_json(v_hold);
+END
+$windrow$;
+--# comment on function release_hold
+COMMENT ON FUNCTION release_hold(jsonb) IS
+    'Releases a hold and answers it. Example: SELECT release_hold(''{"key": 17}'');';
+
+-- set_windows: says when scheduled runs may work, or gives that back to the spec with a null value.
+--# create function set_windows
+CREATE OR REPLACE FUNCTION set_windows(p_options jsonb)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    c_week    CONSTANT text[] := ARRAY['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+    c_hint    CONSTANT text := 'Write it like "mon-fri 22:00-06:00 Europe/Berlin" or "daily 01:30-05:00": days, start (inclusive) and end '
+        '(exclusive), and a zone (UTC if left out); or "always", or "never".';
+    v_windows jsonb := p_options -> 'windows';
+    v_window  text;
+    v_parts   text[];
+    v_ranges  text[];
+BEGIN
+    PERFORM check_options(p_options, ARRAY['windows']);
+    IF jsonb_typeof(v_windows) = 'string' THEN
+        v_windows := jsonb_build_array(v_windows);
+    ELSIF jsonb_typeof(v_windows) = 'null' THEN
+        v_windows := '[]';
+    ELSIF coalesce(jsonb_typeof(v_windows), 'none') <> 'array' OR v_windows = '[]'
+        OR jsonb_path_exists(v_windows, '$[*] ? (@.type() != "string")') THEN
+        RAISE EXCEPTION 'the option windows is neither a text nor a list of texts'
+            USING ERRCODE = '22023', HINT = c_hint;
+    END IF;
+    IF jsonb_array_length(v_windows) > 1 AND (v_windows ? 'always' OR v_windows ? 'never') THEN
+        RAISE EXCEPTION '"always" and "never" stand alone' USING ERRCODE = '22023', HINT = c_hint;
+    END IF;
+    LOCK TABLE run_window IN SHARE ROW EXCLUSIVE MODE;
+    DELETE FROM run_window;
+    FOR v_window IN SELECT w.window FROM jsonb_array_elements_text(v_windows) AS w("window") LOOP
+        v_parts := CASE v_window
+            WHEN 'always' THEN ARRAY['daily', '00:00', '00:00', 'UTC']
+            WHEN 'never' THEN ARRAY['', '00:00', '00:00', 'UTC']
+            ELSE regexp_match(v_window, '^([a-z,-]+) ((?:[01][0-9]|2[0-3]):[0-5][0-9])-((?:[01][0-9]|2[0-3]):[0-5][0-9])(?: ([^ ]+))?$')
+        END;
+        v_ranges := string_to_array(CASE WHEN v_parts[1] = 'daily' THEN 'mon-sun' ELSE v_parts[1] END, ',');
+        IF v_parts IS NULL OR EXISTS (
+            SELECT
+            FROM unnest(v_ranges) AS r(range)
+            WHERE r.range !~ '^[a-z]{3}(-[a-z]{3})?$'
+               OR left(r.range, 3) <> ALL (c_week)
+               OR right(r.range, 3) <> ALL (c_week)
+        ) THEN
+            RAISE EXCEPTION 'no window: %', quote_literal(v_window) USING ERRCODE = '22023', HINT = c_hint;
+        END IF;
+        v_parts[4] := coalesce(v_parts[4], 'UTC');
+        IF NOT EXISTS (SELECT FROM pg_timezone_names AS z WHERE z.name = v_parts[4]) THEN
+            RAISE EXCEPTION 'the server does not know the time zone %', quote_literal(v_parts[4])
+                USING ERRCODE = '22023', HINT = 'Names are those of the IANA time zone database, such as Europe/Berlin.';
+        END IF;
+        INSERT INTO run_window (position, written, days, begins, ends, zone)
+        SELECT
+            (SELECT count(*) + 1 FROM run_window),
+            v_window,
+            coalesce(string_agg(d.day::text, '' ORDER BY d.day), ''),
+            v_parts[2]::time,
+            v_parts[3]::time,
+            v_parts[4]
+        FROM generate_series(1, 7) AS d(day)
+        WHERE EXISTS (
+            SELECT
+            FROM unnest(v_ranges) AS r(range)
+            CROSS JOIN LATERAL (SELECT array_position(c_week, left(r.range, 3)) AS first,
+                array_position(c_week, right(r.range, 3)) AS last) AS n
+            WHERE CASE WHEN n.first <= n.last THEN d.day BETWEEN n.first AND n.last ELSE d.day >= n.first OR d.day <= n.last END
+        );
+    END LOOP;
+    RETURN json_build_object('windows', (SELECT json_agg(h.written ORDER BY h.position) FROM open_hours AS h));
+END
+$windrow$;
+--# comment on function set_windows
+COMMENT ON FUNCTION set_windows(jsonb) IS
+    'Says when scheduled runs may work, from the next batch on; null: as the spec says. Examples: SELECT set_windows(''{"windows": '
+    '["mon-fri 22:00-06:00 Europe/Berlin", "sat,sun 00:00-00:00"]}''); SELECT set_windows(''{"windows": "never"}'');';
+
+-- claim_artifacts, named_artifacts, finish_artifact: the outbox of files. Best effort; retention never waits for it.
+--# create function claim_artifacts
+CREATE OR REPLACE FUNCTION claim_artifacts(p_limit integer)
+RETURNS TABLE (artifact_id bigint, host text, path text)
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    UPDATE artifact AS a
+    SET attempts = a.attempts + 1,
+        next_attempt_at = clock_timestamp() + make_interval(mins => (2 ^ least(a.attempts, 9))::integer)
+    FROM (
+        SELECT c.artifact_id
+        FROM artifact AS c
+        WHERE NOT c.given_up
+          AND c.next_attempt_at <= clock_timestamp()
+        ORDER BY c.artifact_id
+        LIMIT p_limit
+        FOR UPDATE SKIP LOCKED
+    ) AS due
+    WHERE a.artifact_id = due.artifact_id
+    RETURNING a.artifact_id, a.host, a.path;
+$windrow$;
+--# comment on function claim_artifacts
+COMMENT ON FUNCTION claim_artifacts(integer) IS
+    'Takes up to p_limit files of the outbox for one attempt; the next one is due after 1, 2, 4 ... 512 minutes.';
+--# create function finish_artifact
+CREATE OR REPLACE FUNCTION finish_artifact(p_artifact_id bigint, p_error text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    IF p_error IS NULL THEN
+        DELETE FROM artifact AS a WHERE a.artifact_id = p_artifact_id;
+    ELSE
+        UPDATE artifact AS a
+        SET last_error = left(p_error, 1000),
+            given_up = a.attempts >= 10
+        WHERE a.artifact_id = p_artifact_id;
+    END IF;
+END
+$windrow$;
+--# comment on function finish_artifact
+COMMENT ON FUNCTION finish_artifact(bigint, text) IS
+    'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up.';
+
+-- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.
+--# create function record_forced_install
+CREATE OR REPLACE FUNCTION record_forced_install(p_findings jsonb)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET timezone = 'UTC'
+AS $windrow$
+    UPDATE control
+    SET forced_install = CASE
+        WHEN p_findings IS NOT NULL THEN jsonb_build_object('by', session_user, 'at', clock_timestamp(), 'findings', p_findings)
+    END;
+$windrow$;
+--# comment on function record_forced_install
+COMMENT ON FUNCTION record_forced_install(jsonb) IS
+    'Notes the findings of the check that an installation overruled; NULL clears the note.';

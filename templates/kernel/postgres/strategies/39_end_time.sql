@@ -1,0 +1,327 @@
+-- Rules by the end of families. Their verbs: scope, next, members, delete, count, undated; and where the document says so, met,
+-- kept, newest, unlisted. Times and keys of the application travel as text, but for those of a batch.
+
+-- end_time_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
+-- again, then halved down to a single family, which is recorded and passed over. While the search goes on, a half that
+-- succeeds is followed by a quarter, not by the double: it would only fail again.
+--# create function end_time_step
+CREATE OR REPLACE FUNCTION end_time_step(p_run bigint, p_rule text)
+RETURNS text
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_type      text := (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule);
+    v_shared   boolean := (SELECT s.workers > 1 FROM spec AS s);
+    v_run      run%ROWTYPE;
+    v_progress run_rule%ROWTYPE;
+    v_state    text;
+    v_claim    text[];
+    v_is_last  boolean := true;
+    v_batch    record;
+    v_take     bigint;
+    v_roots    text[];
+    v_last     text;
+    v_count    integer;
+    v_sqlstate text;
+    v_message  text;
+BEGIN
+    v_state := begin_step(p_run, p_rule);
+    IF v_state IS NOT NULL THEN
+        RETURN v_state;
+    END IF;
+    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    SELECT * INTO STRICT v_progress FROM run_rule AS r WHERE r.run_id = p_run AND r.rule = p_rule;
+    v_take := least(v_progress.batch_families, setting_of(p_rule, 'batch_families'), families_left(v_run, v_progress));
+    IF v_take <= 0 THEN
+        RETURN 'run_families reached';
+    END IF;
+    v_state := take_locks(p_run, p_rule);
+    IF v_state IS NOT NULL THEN
+        RETURN v_state;
+    END IF;
+
+    IF v_shared THEN
+        SELECT c.claimed, c.is_last INTO STRICT v_claim, v_is_last FROM run_claim AS c WHERE c.run_id = p_run AND c.rule = p_rule;
+        IF cardinality(v_claim) = 0 THEN
+            RETURN claim_roots(v_run, v_progress, v_take);
+        END IF;
+        v_roots := v_claim[1:v_take];
+    ELSE
+        SELECT n.o_roots, n.o_last
+        INTO v_roots, v_last
+        FROM next_roots(
+            p_rule, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope',
+            v_progress.cursor_time, v_progress.cursor_key, v_take, v_progress.gone, false
+        ) AS n;
+        IF v_roots IS NULL THEN
+            RETURN 'nothing left';
+        END IF;
+    END IF;
+    v_count := cardinality(v_roots);
+
+    BEGIN
+        EXECUTE format(
+            'SELECT
+                b.o_families, CASE WHEN $6 THEN b.o_members::text[] END AS o_members, b.o_rows,
+                b.o_skip_keys::text[] AS o_skip_keys, b.o_skip_reasons
+            FROM batch_end_time($1, $5, $7::%1$s[], $2, $3, $4, false, $8::%1$s[]) AS b',
+            v_type
+        )
+        INTO v_batch
+        USING
+            p_run, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope', p_rule, v_run.dry_run OR v_shared,
+            v_roots, v_progress.gone;
+        PERFORM look_again(p_run);
+        IF v_run.dry_run THEN
+            -- The dry run is the real batch, rolled back.
+            RAISE EXCEPTION 'dry run' USING ERRCODE = 'WD002';
+        END IF;
+    EXCEPTION
+        WHEN SQLSTATE 'WD002' THEN
+            NULL;
+        WHEN query_canceled THEN
+            RETURN 'cancelled';
+        WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
+    END;
+    IF v_sqlstate IS NOT NULL THEN
+        v_state := fail_step(p_run, p_rule, v_sqlstate, v_message, CASE WHEN v_count > 1 THEN v_count / 2 END);
+        IF v_state IS NOT NULL THEN
+            RETURN v_state;
+        END IF;
+        PERFORM record_failure(p_run, p_rule, v_roots[1], v_sqlstate, v_message);
+        SELECT
+            0::bigint AS o_families, '{}'::text[] AS o_members,
+            array_fill(0::bigint, ARRAY[cardinality(v_progress.table_rows)]) AS o_rows,
+            v_roots AS o_skip_keys,
+            ARRAY[CASE WHEN is_busy(v_sqlstate) THEN 'LOCKED' ELSE 'FAILED' END] AS o_skip_reasons
+        INTO v_batch;
+    END IF;
+
+    IF v_shared THEN
+        -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are through.
+        v_is_last := v_is_last OR NOT EXISTS (
+            SELECT
+            FROM run_sweep AS s
+            JOIN run_sweep AS o ON o.sweep_id = s.sweep_id AND o.run_id <> s.run_id
+            WHERE s.run_id = p_run
+        );
+        UPDATE run_claim AS c
+        SET claimed = ARRAY(
+                SELECT k.key
+                FROM unnest(c.claimed[v_count + 1:]) WITH ORDINALITY AS k(key, position)
+                WHERE k.key NOT IN (SELECT m.id FROM unnest(v_batch.o_members) AS m(id))
+                ORDER BY k.position
+            ),
+            left_keys = c.left_keys || ARRAY(
+                SELECT k.key
+                FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason)
+                WHERE k.reason IN ('LOCKED', 'SHARED_MEMBER')
+                  AND NOT v_is_last
+            )
+        WHERE c.run_id = p_run
+          AND c.rule = p_rule;
+        SELECT coalesce(array_agg(k.key), '{}'), coalesce(array_agg(k.reason), '{}')
+        INTO v_batch.o_skip_keys, v_batch.o_skip_reasons
+        FROM unnest(v_batch.o_skip_keys, v_batch.o_skip_reasons) AS k(key, reason)
+        WHERE k.reason NOT IN ('LOCKED', 'SHARED_MEMBER')
+           OR v_is_last;
+    END IF;
+    PERFORM end_step(
+        p_run, p_rule, v_batch.o_families, v_batch.o_rows,
+        CASE WHEN v_run.dry_run THEN v_batch.o_members ELSE '{}' END,
+        CASE WHEN v_progress.halving AND v_count > 1 THEN v_count / 2
+            ELSE least(v_progress.batch_families * 2, setting_of(p_rule, 'batch_families')) END,
+        v_progress.halving AND v_count > 1,
+        -- The claim has moved the cursor of a worker already.
+        CASE WHEN v_shared THEN v_progress.cursor_time ELSE v_last END,
+        CASE WHEN v_shared THEN v_progress.cursor_key ELSE v_roots[v_count] END,
+        v_batch.o_skip_keys, v_batch.o_skip_reasons
+    );
+    RETURN 'more';
+END
+$windrow$;
+--# comment on function end_time_step
+COMMENT ON FUNCTION end_time_step(bigint, text) IS
+    'One batch of run p_run by the end of families, and its progress in the ledger. Answers more, again, or why the run should end. run() '
+    'calls it and commits.';
+
+-- end_time_preview: the batches of a run, judged but not locked and not deleted.
+--# create function end_time_preview
+CREATE OR REPLACE FUNCTION end_time_preview(p_rule text, p_options jsonb, p_as_of timestamptz)
+RETURNS json
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+SET datestyle = 'ISO, YMD'
+SET timezone = 'UTC'
+AS $windrow$
+DECLARE
+    v_rule      rule%ROWTYPE;
+    v_retention bigint := seconds(p_options ->> 'retention');
+    v_scope     text := p_options ->> 'scope';
+    v_size      bigint := setting_of(p_rule, 'batch_families');
+    v_limit     bigint := coalesce((p_options ->> 'run_families')::bigint, setting_of(p_rule, 'run_families'));
+    v_judged    record;
+    v_next      record;
+    v_time      text := p_options ->> 'from';
+    v_key       text;
+    v_gone      text[] := '{}';
+    v_members   text[] := '{}';
+    v_families  bigint := 0;
+    v_batches   bigint := 0;
+    v_oldest    text;  -- as JSON has it, in one form, which sorts as the times do
+    v_samples   jsonb := '[]';
+    v_keys      text[] := '{}';
+    v_reasons   text[];
+    v_rows      bigint[];
+    v_more      boolean := false;
+    v_unlisted  bigint;
+BEGIN
+    SELECT * INTO STRICT v_rule FROM rule AS r WHERE r.rule = p_rule;
+    IF NOT p_options ? 'from' THEN
+        EXECUTE format('SELECT %s($1, $2)::text[]', routine_of(p_rule, 'undated')) INTO v_keys USING p_as_of, v_scope;
+    END IF;
+    v_reasons := array_fill('UNDATED_MEMBER'::text, ARRAY[cardinality(v_keys)]);
+    LOOP
+        SELECT * INTO v_next FROM next_roots(p_rule, p_as_of, v_retention, v_scope, v_time, v_key,
+            greatest(least(v_size, v_limit - v_families), 1), v_gone, true);
+        EXIT WHEN v_next.o_roots IS NULL;
+        IF v_families >= v_limit THEN
+            v_more := true;
+            EXIT;
+        END IF;
+        v_time := v_next.o_last;
+        v_key := v_next.o_roots[cardinality(v_next.o_roots)];
+        EXECUTE format(
+            'SELECT j.o_families, j.o_members::text[] AS o_members, j.o_other_roots::text[] AS o_other_roots, j.o_skip_keys::text[] AS '
+            'o_skip_keys, j.o_skip_reasons
+            FROM judge($4, %L::%s[], $1, $2, $3, false, false, %L) AS j',
+            v_next.o_roots, v_rule.document ->> 'id_type', v_gone
+        )
+        INTO v_judged
+        USING p_as_of, v_retention, v_scope, p_rule;
+        v_batches := v_batches + 1;
+        v_families := v_families + v_judged.o_families;
+        v_members := v_members || v_judged.o_members;
+        v_gone := v_gone || CASE WHEN (v_rule.document ->> 'closed')::boolean THEN v_judged.o_other_roots ELSE v_judged.o_members END;
+        v_keys := v_keys || v_judged.o_skip_keys;
+        v_reasons := v_reasons || v_judged.o_skip_reasons;
+        -- Which began first need not have ended first.
+        SELECT
+            least(v_oldest COLLATE "C", min(r.ended COLLATE "C")),
+            jsonb_path_query_array(v_samples || coalesce(jsonb_agg(v_next.o_keys -> (r.position - 1)::integer ORDER BY r.position), '[]'),
+                '$[0 to 9]')
+        INTO v_oldest, v_samples
+        FROM unnest(v_next.o_roots, v_next.o_ends) WITH ORDINALITY AS r(root, ended, position)
+        WHERE r.root IN (SELECT m.id FROM unnest(v_judged.o_members) AS m(id));
+    END LOOP;
+    EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count'), v_members) INTO STRICT v_rows;
+    IF (v_rule.document ->> 'opt_in')::boolean AND NOT p_options ? 'from' THEN
+        EXECUTE format('SELECT %s($1, $2)', routine_of(p_rule, 'unlisted')) INTO v_unlisted USING p_as_of, v_retention;
+    END IF;
+    RETURN preview_document(
+        p_rule, v_families, v_rows, v_oldest::json, v_samples, v_keys, v_reasons, NULL, v_limit, v_more, v_batches, v_unlisted
+    );
+END
+$windrow$;
+--# comment on function end_time_preview
+COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
+    'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it.';
+
+-- end_time_named: deletes one named family, whatever its age, through the same batch as a run, in the caller's transaction,
+-- unless something speaks against it.
+--# create function end_time_named
+CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_key text, p_as_of timestamptz, OUT o_families bigint,
+    OUT o_rows bigint[], OUT o_skipped text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_is_root boolean;
+BEGIN
+    EXECUTE format('SELECT m.o_root[1] FROM %s(%L, false, %L) AS m', routine_of(p_rule, 'members'), ARRAY[p_key], '{}') INTO v_is_root;
+    IF v_is_root IS NOT TRUE THEN
+        o_skipped := 'NOT_A_ROOT';
+        RETURN;
+    END IF;
+    EXECUTE format(
+        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM batch_end_time($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) '
+        'AS b',
+        ARRAY[p_key], (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule)
+    )
+    INTO o_families, o_rows, o_skipped
+    USING p_run, p_as_of, p_rule;
+END
+$windrow$;
+--# comment on function end_time_named
+COMMENT ON FUNCTION end_time_named(bigint, text, text, timestamptz) IS
+    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it.';
+
+-- end_time_age_of: how long ago a root ended.
+--# create function end_time_age_of
+CREATE OR REPLACE FUNCTION end_time_age_of(p_rule text, p_key text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_zone text := (SELECT coalesce(r.document ->> 'zone', 'UTC') FROM rule AS r WHERE r.rule = p_rule);
+    v_age  double precision;
+BEGIN
+    EXECUTE format(
+        'SELECT extract(epoch FROM clock_timestamp() AT TIME ZONE $1 - m.o_ended[1]) FROM %s(%L, false, %L) AS m WHERE '
+        'isfinite(m.o_ended[1])',
+        routine_of(p_rule, 'members'), ARRAY[p_key], '{}'
+    )
+    INTO v_age
+    USING v_zone;
+    RETURN v_age;
+END
+$windrow$;
+--# comment on function end_time_age_of
+COMMENT ON FUNCTION end_time_age_of(text, text) IS
+    'Seconds since the root with this key ended; NULL where it is gone or has no end. Reads only.';
+
+-- end_time_finds: whether a rule could ever delete the row with a key, which is there or not: it is a candidate, or belongs to
+-- the family of one.
+--# create function end_time_finds
+CREATE OR REPLACE FUNCTION end_time_finds(p_rule text, p_key text, p_there boolean)
+RETURNS boolean
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_members text := routine_of(p_rule, 'members');
+    v_above   text;  -- what lists the rows right above given ones
+    v_seen    text[] := '{}';
+    v_level   text[] := ARRAY[p_key];
+    v_found   boolean := false;
+BEGIN
+    SELECT CASE
+        WHEN r.document ? 'above' THEN format('SELECT a.id FROM unnest(%s(%%1$L)) AS a(id)', routine_of(p_rule, 'above'))
+        WHEN r.document ? 'linked' THEN format(
+            'SELECT l.upper FROM %s(%%1$L, false, ''{}'') AS m, unnest(m.o_upper, m.o_lower) AS l(upper, lower) WHERE l.lower = ANY '
+            '(%%1$L)',
+            v_members
+        )
+    END
+    INTO v_above
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    LOOP
+        EXECUTE format('SELECT coalesce(true = ANY (m.o_root), false) FROM %s(%L, false, %L) AS m', v_members, v_level, '{}') INTO v_found;
+        v_seen := v_seen || v_level;
+        EXIT WHEN v_found OR v_above IS NULL OR v_level = '{}' OR NOT p_there;
+        EXECUTE format('SELECT ARRAY(SELECT DISTINCT n.id::text FROM (%s) AS n(id) WHERE n.id::text <> ALL ($1))', format(v_above, v_level))
+        INTO v_level
+        USING v_seen;
+    END LOOP;
+    RETURN v_found;
+END
+$windrow$;
+--# comment on function end_time_finds
+COMMENT ON FUNCTION end_time_finds(text, text, boolean) IS
+    'Whether p_rule could ever delete the row with this key: it is a root, or below one. Reads only; row_of_key() calls it.';

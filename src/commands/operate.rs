@@ -323,7 +323,7 @@ struct Rooted {
 
 /// The tables whose rows a rule holds: its root table, and those of what belongs to none of its families.
 fn held_tables(graph: &Graph, rule: &Rule) -> Vec<String> {
-    let others = rule.timed.iter().flat_map(Timed::others);
+    let others = rule.timed().into_iter().flat_map(Timed::others);
     std::iter::once(rule.root)
         .chain(others.map(|stamp| stamp.root))
         .map(|table| graph.table(table).name.clone())

@@ -95,7 +95,7 @@ pub(super) fn compare(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>
 
 /// Whether a rule goes along these columns of a table, in their order.
 fn is_way(graph: &Graph, table: &Table, columns: &str) -> bool {
-    graph.rules.iter().any(|rule| match rule.strategy() {
+    graph.rules.iter().any(|rule| match &rule.strategy {
         Strategy::Single(Single::KeepLast { group, order, .. }) => {
             let names = group.iter().chain(order).map(|column| column.name.as_str());
             graph.table(rule.root).name == table.name

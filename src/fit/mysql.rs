@@ -103,7 +103,7 @@ fn edges(
 fn needs(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     for rule in &graph.rules {
         let root = graph.table(rule.root);
-        let chains = rule.single.iter().flat_map(Single::chains);
+        let chains = rule.single().into_iter().flat_map(Single::chains);
         for chain in chains {
             let mut upper = root.name.as_str();
             for need in chain {

@@ -40,7 +40,7 @@ pub(super) fn compare(graph: &Graph, rule: &Rule, catalog: &Catalog, found: &mut
     for definition in rule.definitions() {
         definition_findings(definition, catalog, found);
     }
-    match rule.strategy() {
+    match &rule.strategy {
         Strategy::EndTime => {}
         Strategy::Timed(timed) => timed_findings(graph, rule, timed, catalog, found),
         Strategy::Single(single) => single_findings(graph, rule, single, catalog, found),

@@ -3,7 +3,7 @@
 use crate::dialect::Dialect;
 use crate::graph::{
     Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Need, Newest, Own,
-    Reference, Retention, Rule, Single, Source, Stamp, Table, Timed,
+    Reference, Retention, Rule, Single, Source, Stamp, Strategy, Table, Timed,
 };
 
 impl Graph {
@@ -109,8 +109,7 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         end_time,
         otherwise,
         last,
-        timed,
-        single,
+        strategy,
         hierarchy,
         shared: _,
         retention,
@@ -137,8 +136,11 @@ fn of_rule(rule: &mut Rule) -> Vec<&mut String> {
         found.extend([&mut names.name, &mut time.name]);
         found.extend(of_columns(otherwise));
     }
-    found.extend(timed.iter_mut().flat_map(of_timed));
-    found.extend(single.iter_mut().flat_map(of_single));
+    found.extend(match strategy {
+        Strategy::EndTime => Vec::new(),
+        Strategy::Timed(timed) => of_timed(timed),
+        Strategy::Single(single) => of_single(single),
+    });
     for link in hierarchy {
         let Link {
             table: _,

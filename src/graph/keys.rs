@@ -61,7 +61,7 @@ impl Graph {
 
     /// Whether the rows of a table go by a time of their own, and not with those that they name.
     fn goes_by_itself(&self, table: &str, edge: &Edge) -> bool {
-        let timed = self.rules.iter().filter_map(|rule| rule.timed.as_ref());
+        let timed = self.rules.iter().filter_map(|rule| rule.timed());
         let mut windows = timed.filter(|timed| timed.unit == Unit::Window);
         windows.any(|timed| {
             let mut members = timed.members.iter();
@@ -86,7 +86,7 @@ impl Graph {
                 KnownKey::new(root, root, vec![pair])
             })
         });
-        let timed = self.rules.iter().filter_map(|rule| rule.timed.as_ref());
+        let timed = self.rules.iter().filter_map(|rule| rule.timed());
         let references = timed.flat_map(|timed| &timed.references).map(|reference| {
             let to = self.table(reference.to);
             let named = to.key.first().map(|key| key.name.clone());

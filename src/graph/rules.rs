@@ -31,7 +31,7 @@ use self::report::reports;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::names;
 use crate::graph::tables::Resolved;
-use crate::graph::{Rule, Shared, TableId};
+use crate::graph::{Rule, Shared, Strategy, TableId};
 use crate::spec::{self, Spec, Text, in_file_order};
 
 /// Resolves `[rules]`; what depends on something missing is left out.
@@ -157,8 +157,7 @@ fn rule(
         end_time: end.time,
         otherwise: end.otherwise,
         last: end.last,
-        timed: None,
-        single: None,
+        strategy: Strategy::EndTime,
         hierarchy,
         shared: match rule.shared {
             spec::Shared::Closed => Shared::Closed,

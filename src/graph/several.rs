@@ -70,7 +70,7 @@ fn by_time(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'stat
 fn never(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
     let takes = |rule: &Rule| {
         let parents = table.parents().filter(|edge| {
-            rule.timed.is_none() && id != rule.root && rule.order.contains(&edge.parent)
+            rule.timed().is_none() && id != rule.root && rule.order.contains(&edge.parent)
         });
         // Several rows may name this one by one edge.
         parents
@@ -89,7 +89,7 @@ fn never(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static
             "or leave it to one of the rules, and name the other parent with `restrict`",
         ));
     }
-    if first.single.is_some() {
+    if first.single().is_some() {
         return Some((
             format!("rule `{shown}` takes each row for itself"),
             "or take its parents by a rule with `strategy = \"end-time\"`",

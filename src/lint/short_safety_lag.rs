@@ -28,7 +28,7 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
     };
     let mut found = Vec::new();
     for (_, written, resolved) in rules(spec, graph) {
-        let is_expiry = matches!(resolved.single, Some(Single::Expiry { .. }));
+        let is_expiry = matches!(resolved.single(), Some(Single::Expiry { .. }));
         if let (Some(time), true) = (&written.time, is_expiry)
             && resolved.end_time.kind == Kind::Timestamp
         {
@@ -39,7 +39,7 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
             ));
         }
         // What the retention counts from.
-        let kind = match &resolved.single {
+        let kind = match resolved.single() {
             Some(single) => single.aged().map(|time| time.kind),
             None => Some(resolved.end_time.kind),
         };

@@ -30,7 +30,7 @@ pub(super) fn needs(graph: &Graph, purges: &[Purge]) -> Vec<IndexNeed> {
     let mut indexes: Vec<IndexNeed> = graph
         .rules
         .iter()
-        .flat_map(|rule| match rule.strategy() {
+        .flat_map(|rule| match &rule.strategy {
             Strategy::Timed(timed) => timed_indexes(graph, rule, timed),
             Strategy::Single(single) => single_indexes(graph, rule, single),
             Strategy::EndTime => std::iter::once(scan_index(graph, rule))

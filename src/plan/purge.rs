@@ -208,7 +208,7 @@ fn meets(graph: &Graph, rule: &Rule) -> Vec<Meet> {
 
 fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
     let table = graph.table(id);
-    if rule.timed.is_some() {
+    if rule.timed().is_some() {
         return Step {
             table: id,
             edges: Vec::new(),
@@ -218,7 +218,7 @@ fn step(graph: &Graph, rule: &Rule, id: TableId) -> Step {
             ),
         };
     }
-    if rule.single.is_some() && id == rule.root {
+    if rule.single().is_some() && id == rule.root {
         let why = match rule.order.len() {
             1 => "each row for itself",
             _ => "each row with what belongs to it",

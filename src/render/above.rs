@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::names::home;
-use super::rules::{by_end, has_family};
+use super::rules::has_family;
 use super::timed;
 use super::via;
 use crate::dialect::Dialect;
@@ -69,7 +69,7 @@ fn ways<'a>(graph: &'a Graph, rule: &Rule, other: &Rule) -> Vec<Way<'a>> {
         return vec![Way::Here];
     }
     let up = climbs(graph, rule.root, other.root);
-    let down = match by_end(rule) || has_family(rule) {
+    let down = match rule.by_end() || has_family(rule) {
         true => climbs(graph, other.root, rule.root),
         false => Vec::new(),
     };
@@ -98,7 +98,7 @@ pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule) -> BTreeSet<&'a str> {
 
 fn asks_for_many(graph: &Graph, rule: &Rule) -> bool {
     let plain = |it| timed::is_plain(graph, rule, it);
-    by_end(rule) || rule.timed.as_ref().is_some_and(plain)
+    rule.by_end() || rule.timed().is_some_and(plain)
 }
 
 /// The key of a row of a rule's table as the text of a hold.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::rules::by_end;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
 use crate::plan::{Purge, Step};
@@ -23,7 +22,7 @@ pub(super) fn view(rule: &Rule, step: &Step, dialect: Dialect) -> Option<Cascade
         return None;
     };
     let left = edge.cascades
-        && by_end(rule)
+        && rule.by_end()
         && edge.parent != step.table
         && dialect == Dialect::Postgres
         && !rule.archive.contains(&step.table);

@@ -8,16 +8,16 @@ use super::indexes::index_statements;
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, least_key, lock_class, role_name};
-use super::rules::{batch_setting, by_calendar, by_end, clock, nested, time_name};
-use super::single::SingleView;
+use super::rules::{batch_setting, by_calendar, clock, nested, time_name};
 use super::spelling::{key, spelled};
 use super::tables::counted;
+use super::views::StrategyView;
 use super::{
     above, acting, archive, cascade, edges, keeps, newest, orphan_guard, restore, settings, stamp,
     timed,
 };
 use crate::dialect::Dialect;
-use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
+use crate::graph::{self, Figure, Graph, Single, Unit};
 use crate::plan::{Plan, Purge};
 
 /// What stands in the registry of an installation about the whole of it.
@@ -445,15 +445,15 @@ pub(super) fn of_rules<'a>(
 pub(super) fn of_rule(
     graph: &Graph,
     purge: &Purge,
-    single: Option<&SingleView>,
+    view: &StrategyView,
     dialect: Dialect,
 ) -> String {
     let rule = &graph.rules[purge.rule];
     let scope = rule.retention.per.as_ref();
-    let families = by_end(rule);
-    let timed = rule.timed.as_ref();
+    let families = rule.by_end();
+    let timed = rule.timed();
     let unit = timed.map(|timed| timed.unit);
-    let time_kind = match &rule.single {
+    let time_kind = match rule.single() {
         Some(single) => super::single::oldest(rule, single),
         None => rule.end_time.kind,
     };
@@ -469,7 +469,7 @@ pub(super) fn of_rule(
     };
     let document = RuleDocument {
         rule: &rule.name,
-        strategy: strategy(rule),
+        strategy: rule.strategy.name(),
         root: &graph.table(rule.root).name,
         key: key(graph.table(rule.root), dialect),
         tables: purge
@@ -479,7 +479,7 @@ pub(super) fn of_rule(
             .collect(),
         time_name: time_name(graph, rule),
         zone: (time_kind != graph::Kind::Timestamptz).then_some(&graph.time_zone),
-        zoned: rule.single.is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
+        zoned: rule.single().is_some() || rule.end_time.kind == graph::Kind::Timestamptz,
         scope_name: scope.map(|column| column.name.as_str()),
         scope_type: scope.map(|column| {
             if postgres {
@@ -491,8 +491,8 @@ pub(super) fn of_rule(
         retention: rule.retention.default,
         minimum: rule.retention.minimum,
         safety_lag: (!families || !postgres).then_some(rule.retention.safety_lag),
-        retained: rule.single.as_ref().is_none_or(|it| it.aged().is_some()),
-        counts_undated: match &rule.single {
+        retained: rule.single().is_none_or(|it| it.aged().is_some()),
+        counts_undated: match rule.single() {
             None => true,
             Some(single) => matches!(single, Single::Expiry { fallback: Some(_) }),
         },
@@ -539,8 +539,11 @@ pub(super) fn of_rule(
         batch_setting: (!postgres).then_some(batch_setting(rule)),
         archives: !postgres && !rule.archive.is_empty(),
         kept: restore::of_rule(graph, rule),
-        collects: !postgres && single.is_some() && has_collects(graph, purge, dialect),
-        passes: single.map_or_else(Vec::new, SingleView::passes),
+        collects: !postgres && rule.single().is_some() && has_collects(graph, purge, dialect),
+        passes: match view {
+            StrategyView::Single(single) => single.passes(),
+            StrategyView::EndTime | StrategyView::Timed(_) => Vec::new(),
+        },
         report_preview: report(graph::Document::Preview),
         report_run: report(graph::Document::Run),
     };
@@ -585,17 +588,5 @@ fn field<'a>(graph: &'a Graph, field: &'a graph::ReportField) -> Field<'a> {
             Figure::Table(id) => Some(&graph.table(*id).name),
             _ => None,
         },
-    }
-}
-
-/// What the strategy of a rule is called in a spec.
-fn strategy(rule: &Rule) -> &'static str {
-    match (&rule.timed, &rule.single) {
-        (Some(timed), _) if timed.retention == 0 => "removal-time",
-        (Some(_), _) => "age",
-        (None, Some(Single::Expiry { .. })) => "expiry",
-        (None, Some(Single::Orphan { .. })) => "orphan",
-        (None, Some(Single::KeepLast { .. })) => "keep-last",
-        (None, None) => "end-time",
     }
 }

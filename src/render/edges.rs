@@ -152,7 +152,7 @@ pub(super) fn between(
 
 /// What holds the keys of the members: variables on PostgreSQL, a work table elsewhere.
 pub(super) fn members(rule: &Rule, dialect: Dialect) -> EdgeView {
-    let (keys, keys_of_rows) = match (dialect, &rule.single) {
+    let (keys, keys_of_rows) = match (dialect, rule.single()) {
         // They are handed to the function that deletes what belongs to them.
         (Dialect::Postgres, _) => ("p_members", "p_members"),
         (Dialect::Mysql | Dialect::Mariadb, None) => ("work_member", "work_gone"),

@@ -41,7 +41,7 @@ pub(super) fn deletions(graph: &Graph, purge: &Purge, root: &Root) -> Vec<Probe>
     let (rule, dialect) = (&graph.rules[purge.rule], Dialect::Postgres);
     let mut probes = Vec::new();
     let steps = purge.steps.iter();
-    for step in steps.filter(|step| rule.single.is_none() || step.table != rule.root) {
+    for step in steps.filter(|step| rule.single().is_none() || step.table != rule.root) {
         let table = graph.table(step.table);
         let name = dialect.qualified(home(graph, dialect), &table.name);
         for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
@@ -106,7 +106,7 @@ pub(super) fn mysql_deletions(
     let (key, table) = (root.key, root.table);
     let mut probes = Vec::new();
     let steps = purge.steps.iter();
-    for step in steps.filter(|step| rule.single.is_none() || step.table != rule.root) {
+    for step in steps.filter(|step| rule.single().is_none() || step.table != rule.root) {
         let below = graph.table(step.table);
         let name = dialect.qualified(home(graph, dialect), &below.name);
         let ends: Vec<(String, String, String)> = if step.edges.is_empty() {

@@ -8,7 +8,7 @@ use super::names::home;
 use super::sql::file;
 use super::tables::looked_into;
 use super::templates::{Shown, Templates};
-use super::views::{RuleView, SpecView};
+use super::views::SpecView;
 use super::{kernel, layout, orphan_guard};
 use crate::bundle::{File, Form};
 use crate::dialect::Dialect;
@@ -69,16 +69,6 @@ fn templates(view: &SpecView) -> Vec<(&'static str, &'static str)> {
     ];
     let used = all.into_iter().filter(|(used, ..)| *used);
     used.map(|(_, name, purpose)| (name, purpose)).collect()
-}
-
-/// The template of a rule's file.
-fn of_rule(rule: &RuleView) -> &'static str {
-    match (&rule.timed, &rule.single) {
-        (Some(timed), _) if timed.plain => "30_plain.sql",
-        (Some(_), _) => "30_removal_time.sql",
-        (_, Some(_)) => "30_single.sql",
-        (None, None) => "30_rule.sql",
-    }
 }
 
 /// Those that name what the others make, on MySQL and MariaDB.
@@ -164,7 +154,7 @@ impl<'a> Press<'a> {
                 rule.name
             );
             let name = format!("30_{}.sql", rule.name);
-            files.push(self.file(of_rule(rule), &name, &purpose)?);
+            files.push(self.file(rule.strategy.template(), &name, &purpose)?);
         }
         if self.dialect != Dialect::Postgres {
             self.learn(&files)?;

@@ -10,11 +10,10 @@ pub(super) fn statements(view: &SpecView) -> Vec<String> {
     }
     let read = view.tables.iter().filter(|table| !table.deleted);
     let read = read.map(|table| &table.table);
-    let timed = view.rules.iter().filter_map(|rule| rule.timed.as_ref());
-    let single = view.rules.iter().filter_map(|rule| rule.single.as_ref());
+    let rules = view.rules.iter();
+    let references = rules.flat_map(|rule| rule.strategy.references());
     let looked_into = read
-        .chain(timed.flat_map(|timed| &timed.references))
-        .chain(single.flat_map(|single| &single.references))
+        .chain(references)
         .chain(view.definitions.iter().map(|table| &table.table));
     for table in looked_into {
         if !rights.has("SELECT, DELETE", table) {

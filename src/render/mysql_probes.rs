@@ -4,6 +4,7 @@
 use super::explain::{mysql_deletions, some_keys};
 use super::names::home;
 use super::rule_view::rule_view;
+use super::views::StrategyView;
 use super::{newest, releases, single, timed};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -21,11 +22,12 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     let rule = &graph.rules[purge.rule];
     let view = rule_view(graph, purge, dialect);
     let root = view.root();
-    if let Some(timed) = &view.timed {
-        return timed::probes(graph, rule, &root, timed, dialect);
-    }
-    if let Some(single) = &view.single {
-        return single::probes(graph, purge, &root, single, dialect);
+    match &view.strategy {
+        StrategyView::EndTime => (),
+        StrategyView::Timed(timed) => return timed::probes(graph, rule, &root, timed, dialect),
+        StrategyView::Single(single) => {
+            return single::probes(graph, purge, &root, single, dialect);
+        }
     }
     let (key, table, end) = (&view.root.key, &view.root.table, &view.root.ended);
     let name = &graph.table(rule.root).name;

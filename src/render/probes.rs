@@ -3,6 +3,7 @@
 use super::explain::{deletions, keys};
 use super::names::home;
 use super::rule_view::rule_view;
+use super::views::StrategyView;
 use super::{last, mysql_probes, newest, releases, single, timed};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -21,13 +22,16 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
         let rule = &graph.rules[purge.rule];
         let view = rule_view(graph, purge, dialect);
         let root = view.root();
-        if let Some(timed) = &view.timed {
-            probes.extend(timed::probes(graph, rule, &root, timed, dialect));
-            continue;
-        }
-        if let Some(single) = &view.single {
-            probes.extend(single::probes(graph, purge, &root, single, dialect));
-            continue;
+        match &view.strategy {
+            StrategyView::EndTime => (),
+            StrategyView::Timed(timed) => {
+                probes.extend(timed::probes(graph, rule, &root, timed, dialect));
+                continue;
+            }
+            StrategyView::Single(single) => {
+                probes.extend(single::probes(graph, purge, &root, single, dialect));
+                continue;
+            }
         }
         let name = &graph.table(rule.root).name;
         let scope = match &rule.retention.per {

@@ -170,7 +170,7 @@ fn uppers(graph: &Graph, id: TableId) -> Vec<&str> {
         .map(|link| &link.parent.name);
     let families = graph.rules.iter().filter(|rule| rule.root == id);
     let members = families
-        .filter_map(|rule| rule.timed.as_ref())
+        .filter_map(|rule| rule.timed())
         .flat_map(|timed| &timed.members);
     let families = members
         .filter(|member| member.table == id)
@@ -194,7 +194,7 @@ pub(super) fn of_rule<'a>(graph: &'a Graph, rule: &'a Rule) -> KeptDocument<'a> 
         archive: rule.archive.iter().map(|id| name(*id)).collect(),
         ..KeptDocument::default()
     };
-    match &rule.timed {
+    match rule.timed() {
         Some(timed) => kept.archive_members = members(graph, rule, timed, &order),
         None if order.contains(&rule.root) => kept.candidates = conditions(&rule.candidates),
         None => {}
@@ -274,7 +274,7 @@ fn is_told(graph: &Graph, rule: &Rule, way: &WayDocument) -> bool {
 
 /// The columns of a table that name the root of a family, where the rule says so.
 fn family(rule: &Rule, id: TableId) -> impl Iterator<Item = &str> {
-    let members = rule.timed.iter().flat_map(|timed| &timed.members);
+    let members = rule.timed().into_iter().flat_map(|timed| &timed.members);
     let of_table = members.filter(move |member| member.table == id);
     of_table
         .flat_map(|member| &member.family)
@@ -284,7 +284,7 @@ fn family(rule: &Rule, id: TableId) -> impl Iterator<Item = &str> {
 /// The columns of the root table that name the root of the family, or the upper member.
 fn within<'a>(graph: &'a Graph, rule: &'a Rule) -> Vec<&'a str> {
     let key = key_of(graph, rule.root);
-    match rule.timed {
+    match rule.timed() {
         Some(_) => family(rule, rule.root)
             .filter(|column| Some(*column) != key)
             .collect(),

@@ -5,17 +5,19 @@ use super::names::{
     control_name, escaped, home, id_type, least_key, local, near, present, typed, variable,
     work_table,
 };
-use super::rules::{by_calendar, by_end, time_name};
+use super::rules::{by_calendar, time_name};
 use super::views::{
-    ArtifactView, CollectView, LinkView, RootView, RuleView, ScopeView, StepView, TimesView,
-    TwinView,
+    ArtifactView, CollectView, LinkView, RootView, RuleView, ScopeView, StepView, StrategyView,
+    TimesView, TwinView,
 };
 use super::{
     above, archive, cascade, document, held, keeps, last, left, newest, releases, single, source,
     timed,
 };
 use crate::dialect::Dialect;
-use crate::graph::{Artifact, Column, Condition, Graph, Kind, Last, Rule, Shared, TableId};
+use crate::graph::{
+    Artifact, Column, Condition, Graph, Kind, Last, Rule, Shared, Strategy, TableId,
+};
 use crate::plan::{self, Purge, Step};
 
 pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleView {
@@ -37,8 +39,13 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         .iter()
         .map(|id| collect_view(graph, purge, &steps, *id, dialect))
         .collect();
-    let single = rule.single.as_ref();
-    let single = single.map(|single| single::view(graph, rule, single, dialect));
+    let strategy = match &rule.strategy {
+        Strategy::EndTime => StrategyView::EndTime,
+        Strategy::Timed(timed) => StrategyView::Timed(timed::view(graph, rule, timed, dialect)),
+        Strategy::Single(single) => {
+            StrategyView::Single(single::view(graph, rule, single, dialect))
+        }
+    };
     let root = root_view(graph, purge, dialect);
     let source = source::view(graph, rule, dialect);
     RuleView {
@@ -48,7 +55,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         scope: scope_view(rule, dialect),
         times: times_view(graph, rule, source.as_ref(), dialect),
         source,
-        document: document::of_rule(graph, purge, single.as_ref(), dialect),
+        document: document::of_rule(graph, purge, &strategy, dialect),
         between: document::has_collects(graph, purge, dialect),
         closed: rule.shared == Shared::Closed,
         links: rule
@@ -91,12 +98,8 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         archives: !rule.archive.is_empty(),
         releases: !purge.releases.is_empty(),
         archive: archive::view(graph, rule, rule.root, dialect),
-        by_end: by_end(rule),
-        timed: rule
-            .timed
-            .as_ref()
-            .map(|timed| timed::view(graph, rule, timed, dialect)),
-        single,
+        by_end: rule.by_end(),
+        strategy,
         name: rule.name.clone(),
     }
 }
@@ -144,7 +147,7 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
         is_final: all(&rule.r#final),
         is_root: all(&rule.candidates),
         candidates: conditions_of(&rule.candidates, dialect),
-        eligible: if !by_end(rule) && rule.candidates.is_empty() {
+        eligible: if !rule.by_end() && rule.candidates.is_empty() {
             vec!["true".to_owned()]
         } else {
             plan::eligible(rule)
@@ -238,7 +241,7 @@ fn times_view(
         now_here: local(graph, kind, now),
         cutoff_now: cutoff_now("p.retention_seconds"),
         cutoff_now_source: source.map_or(String::new(), |source| cutoff_now(&source.seconds)),
-        cutoff_now_default: match &rule.timed {
+        cutoff_now_default: match rule.timed() {
             // The stored time holds the retention already.
             Some(timed) if timed.retention == 0 => {
                 local(graph, kind, &format!("{now} - INTERVAL {lag} SECOND"))

@@ -4,14 +4,9 @@ use super::last;
 use super::names::fixed_offset;
 use crate::graph::{Graph, Kind, Rule, Unit};
 
-/// Whether a rule goes by the end of families.
-pub(super) fn by_end(rule: &Rule) -> bool {
-    rule.timed.is_none() && rule.single.is_none()
-}
-
 /// Whether rows of other tables go with the single rows of a rule.
 pub(super) fn has_family(rule: &Rule) -> bool {
-    rule.single.is_some() && rule.order.len() > 1
+    rule.single().is_some() && rule.order.len() > 1
 }
 
 /// The setting that says how much a batch of a rule takes at first.
@@ -25,8 +20,8 @@ pub(super) fn batch_setting(rule: &Rule) -> &'static str {
 
 /// Whether a batch of a rule takes whole families.
 pub(super) fn takes_families(rule: &Rule) -> bool {
-    let unit = rule.timed.as_ref().map(|timed| timed.unit);
-    by_end(rule) || unit == Some(Unit::Family)
+    let unit = rule.timed().map(|timed| timed.unit);
+    rule.by_end() || unit == Some(Unit::Family)
 }
 
 /// Whether rows below another are roots, too: where every row is one, and where the rows say themselves what they are below.

@@ -88,15 +88,15 @@ fn limits(rule: &Rule, graph: &Graph, dialect: Dialect) -> BTreeMap<&'static str
         let said = rule.limits.of(*setting);
         let known = match *setting {
             BATCH_FAMILIES => {
-                rule.single.is_none()
-                    && rule.timed.as_ref().is_none_or(|it| it.unit == Unit::Family)
+                rule.single().is_none() && rule.timed().is_none_or(|it| it.unit == Unit::Family)
             }
             BATCH_ROWS => {
-                let by_rows = rule.timed.is_some() || rule.single.is_some();
+                let by_rows = !rule.by_end();
                 return by_rows.then(|| rule.batch_rows(dialect));
             }
             FALLBACK_RETENTION => {
-                let falls_back = matches!(rule.single, Some(Single::Expiry { fallback: Some(_) }));
+                let falls_back =
+                    matches!(rule.single(), Some(Single::Expiry { fallback: Some(_) }));
                 return falls_back.then(|| rule.retention.default.unwrap_or_default());
             }
             // The rules share the archives: one of them has the setting.

@@ -146,7 +146,7 @@ fn finders<'a>(
     rule: &'a Rule,
     dialect: Dialect,
 ) -> impl Iterator<Item = Finder<'a>> {
-    let timed = rule.timed.iter();
+    let timed = rule.timed().into_iter();
     timed.flat_map(move |timed| {
         timed.stamps.iter().map(move |stamp| Finder {
             graph,

@@ -39,7 +39,7 @@ pub(super) fn counted(plan: &Plan) -> Vec<TableId> {
 
 /// The names of the tables that rules by time only look into, without those in `tables`.
 pub(super) fn referring<'a>(graph: &'a Graph, tables: &[TableId]) -> Vec<&'a str> {
-    let timed = graph.rules.iter().filter_map(|rule| rule.timed.as_ref());
+    let timed = graph.rules.iter().filter_map(|rule| rule.timed());
     let mut names: Vec<&str> = timed
         .flat_map(|timed| &timed.references)
         .map(|reference| reference.table.as_str())
@@ -57,7 +57,7 @@ pub(super) fn looked_into(
     dialect: Dialect,
 ) -> impl Iterator<Item = String> {
     let definitions = graph.rules.iter().flat_map(Rule::definitions);
-    let singles = graph.rules.iter().filter_map(|rule| rule.single.as_ref());
+    let singles = graph.rules.iter().filter_map(|rule| rule.single());
     let names = definitions
         .map(|definition| definition.table.as_str())
         .chain(referring(graph, tables))

@@ -135,10 +135,39 @@ pub(super) struct RuleView {
     pub(super) archive: Option<ArchiveView>,
     /// Whether the rule goes by the end of families.
     pub(super) by_end: bool,
-    /// What a rule by time has besides.
-    pub(super) timed: Option<timed::TimedView>,
-    /// What a rule of single rows has besides.
-    pub(super) single: Option<single::SingleView>,
+    /// What it has besides, by its strategy; templates find that as `timed` or `single`.
+    #[serde(flatten)]
+    pub(super) strategy: StrategyView,
+}
+
+/// What rules have by their strategy.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StrategyView {
+    EndTime,
+    Timed(timed::TimedView),
+    Single(single::SingleView),
+}
+
+impl StrategyView {
+    /// Further tables that its statements look into.
+    pub(super) fn references(&self) -> &[String] {
+        match self {
+            Self::EndTime => &[],
+            Self::Timed(timed) => &timed.references,
+            Self::Single(single) => &single.references,
+        }
+    }
+
+    /// The template of the rule's file.
+    pub(super) fn template(&self) -> &'static str {
+        match self {
+            Self::EndTime => "30_rule.sql",
+            Self::Timed(timed) if timed.plain => "30_plain.sql",
+            Self::Timed(_) => "30_removal_time.sql",
+            Self::Single(_) => "30_single.sql",
+        }
+    }
 }
 
 impl RuleView {

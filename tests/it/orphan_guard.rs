@@ -72,7 +72,7 @@ fn a_root_that_is_named_by_another_key_is_locked_by_its_own() {
     let (graph, _) = windrow::lint::load(text);
     let mut graph = graph.expect("a spec without errors");
     for rule in &mut graph.rules {
-        rule.orphan_guard = rule.timed.is_none() && rule.single.is_none();
+        rule.orphan_guard = rule.timed().is_none() && rule.single().is_none();
     }
     for (dialect, way) in [
         (

@@ -234,7 +234,7 @@ fn inflow(
 /// Seconds from now on in which what becomes due has ended already: a week, or the retention where that is shorter.
 fn ahead(rule: &Rule) -> i64 {
     const WEEK: i64 = 604_800;
-    let kept = match &rule.timed {
+    let kept = match rule.timed() {
         // The time of a row holds the retention.
         Some(timed) if timed.retention == 0 => WEEK,
         Some(timed) => timed.retention,

@@ -8,6 +8,7 @@ use super::table::{Edge, Table, TableId, With};
 use crate::column::{Column, Condition};
 use crate::dialect::Dialect;
 use crate::facts::{BATCH_ROWS, Setting};
+use crate::spec::Strategy as Written;
 
 /// What to purge: a root table, who is eligible, when, how much.
 #[derive(Clone, Debug)]
@@ -28,10 +29,8 @@ pub struct Rule {
     pub otherwise: Option<Column>,
     /// The rows with whose last one a row of the root table ended, where it does not say so itself.
     pub last: Option<Last>,
-    /// What a rule has whose rows go by a time of their own, not by the end of their family.
-    pub timed: Option<Timed>,
-    /// What a rule has whose rows go one by one, each for what it is itself.
-    pub single: Option<Single>,
+    /// How its rows become due.
+    pub strategy: Strategy,
     /// What links a member to its descendants.
     pub hierarchy: Vec<Link>,
     /// What happens to a family that shares a member with another.
@@ -55,23 +54,50 @@ pub struct Rule {
 }
 
 /// How the rows of a rule become due.
-#[derive(Clone, Copy, Debug)]
-pub enum Strategy<'a> {
+#[derive(Clone, Debug)]
+pub enum Strategy {
     /// Whole families, by the end of their last member.
     EndTime,
-    /// Rows by a time that each of them has.
-    Timed(&'a Timed),
+    /// Rows by a time that each of them has, not by the end of their family.
+    Timed(Timed),
     /// Rows one by one, each for what it is itself.
-    Single(&'a Single),
+    Single(Single),
+}
+
+impl Strategy {
+    /// As a spec writes it.
+    pub fn name(&self) -> &'static str {
+        let written = match self {
+            Self::EndTime => Written::EndTime,
+            Self::Timed(timed) if timed.retention == 0 => Written::RemovalTime,
+            Self::Timed(_) => Written::Age,
+            Self::Single(Single::Expiry { .. }) => Written::Expiry,
+            Self::Single(Single::Orphan { .. }) => Written::Orphan,
+            Self::Single(Single::KeepLast { .. }) => Written::KeepLast,
+        };
+        written.name()
+    }
 }
 
 impl Rule {
-    /// How its rows become due: it has [`Rule::timed`], or [`Rule::single`], or neither.
-    pub fn strategy(&self) -> Strategy<'_> {
-        match (&self.timed, &self.single) {
-            (Some(timed), _) => Strategy::Timed(timed),
-            (None, Some(single)) => Strategy::Single(single),
-            (None, None) => Strategy::EndTime,
+    /// Whether its rows go as families, by the end of their last member.
+    pub fn by_end(&self) -> bool {
+        matches!(self.strategy, Strategy::EndTime)
+    }
+
+    /// What it has whose rows go by a time of their own.
+    pub fn timed(&self) -> Option<&Timed> {
+        match &self.strategy {
+            Strategy::Timed(timed) => Some(timed),
+            Strategy::EndTime | Strategy::Single(_) => None,
+        }
+    }
+
+    /// What it has whose rows go one by one.
+    pub fn single(&self) -> Option<&Single> {
+        match &self.strategy {
+            Strategy::Single(single) => Some(single),
+            Strategy::EndTime | Strategy::Timed(_) => None,
         }
     }
 
@@ -89,10 +115,7 @@ impl Rule {
 
     /// How removal times can be set anew.
     pub fn stamps(&self) -> &[Stamp] {
-        match self.strategy() {
-            Strategy::Timed(timed) => &timed.stamps,
-            Strategy::EndTime | Strategy::Single(_) => &[],
-        }
+        self.timed().map_or(&[], |timed| &timed.stamps)
     }
 
     /// The links by which rows of the root table name each other.
@@ -124,14 +147,14 @@ impl Rule {
 
     /// Whether it takes rows of a table that name several parents by their time, and not with all of these.
     pub fn parts_parents(&self, id: TableId, table: &Table) -> bool {
-        let takes = self.timed.is_some() && id != self.root && self.order.contains(&id);
+        let takes = self.timed().is_some() && id != self.root && self.order.contains(&id);
         takes && table.parents().count() > 1
     }
 
     /// Whether workers share out its families. Whatever goes table by table or row by row has an order over the
     /// transactions: there one worker does all of it.
     pub fn is_divided(&self) -> bool {
-        matches!(self.strategy(), Strategy::EndTime)
+        self.by_end()
     }
 
     /// Rows of one table in one transaction, of those that do not go by families, where no setting says otherwise.
@@ -139,7 +162,7 @@ impl Rule {
     /// To find a window of time costs as much however long it is. On PostgreSQL one of 20,000 rows of each table still takes
     /// a tenth of a second (`make bench`, part `camunda`); to InnoDB a row costs several times as much.
     pub fn batch_rows(&self, dialect: Dialect) -> i64 {
-        let otherwise = match (dialect, self.strategy()) {
+        let otherwise = match (dialect, &self.strategy) {
             (Dialect::Postgres, Strategy::Timed(_)) => 20_000,
             _ => 5_000,
         };

@@ -14,10 +14,11 @@ use super::retention::retention;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::{
-    Action, Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, TableId, names,
+    Action, Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, Strategy, TableId,
+    names,
 };
 use crate::spec::{
-    self, Spec, Strategy, Text,
+    self, Spec, Text,
     duration::{self, DAY},
     grammar,
 };
@@ -39,7 +40,7 @@ pub(super) fn rule(
     text: &str,
     name: &Text,
     rule: &spec::Rule,
-    strategy: Strategy,
+    strategy: spec::Strategy,
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
@@ -61,8 +62,8 @@ pub(super) fn rule(
         .as_ref()
         .and_then(|written| end_time(text, written, diagnostics));
     let resolved = match strategy {
-        Strategy::Expiry => expiry(text, name, rule, time, diagnostics),
-        Strategy::Orphan => orphan(text, name, rule, time, root, tables, diagnostics),
+        spec::Strategy::Expiry => expiry(text, name, rule, time, diagnostics),
+        spec::Strategy::Orphan => orphan(text, name, rule, time, root, tables, diagnostics),
         _ => keep_last(text, name, rule, time, diagnostics),
     };
     let family = Family {
@@ -88,8 +89,7 @@ pub(super) fn rule(
         },
         otherwise: None,
         last: None,
-        timed: None,
-        single: Some(single),
+        strategy: Strategy::Single(single),
         hierarchy: Vec::new(),
         shared: Shared::Literal,
         retention,

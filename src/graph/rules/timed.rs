@@ -15,9 +15,9 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::graph::tables::Resolved;
 use crate::graph::written::by_family;
 use crate::graph::{
-    Member, Reference, Retention, Rule, Shared, Stamp, TableId, Timed, Unit, names,
+    Member, Reference, Retention, Rule, Shared, Stamp, Strategy, TableId, Timed, Unit, names,
 };
-use crate::spec::{self, Spec, Strategy, Text, duration::DAY, grammar};
+use crate::spec::{self, Spec, Text, duration::DAY, grammar};
 
 /// Resolves a rule of the strategy `removal-time` or `age`.
 pub(super) fn rule(
@@ -25,11 +25,11 @@ pub(super) fn rule(
     text: &str,
     name: &Text,
     rule: &spec::Rule,
-    strategy: Strategy,
+    strategy: spec::Strategy,
     tables: &Resolved,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Rule> {
-    let by_removal_time = strategy == Strategy::RemovalTime;
+    let by_removal_time = strategy == spec::Strategy::RemovalTime;
     refuse(
         &foreign_to_time(text, rule, strategy),
         strategy,
@@ -97,7 +97,7 @@ pub(super) fn rule(
         end_time: time?,
         otherwise: None,
         last: None,
-        timed: Some(Timed {
+        strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
             unit: if by_family(text, rule) {
                 Unit::Family
@@ -109,7 +109,6 @@ pub(super) fn rule(
             references,
             stamps,
         }),
-        single: None,
         hierarchy: Vec::new(),
         shared: Shared::Literal,
         retention: kept,

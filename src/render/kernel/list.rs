@@ -3,7 +3,6 @@
 use super::file::{KernelFile, Prologue, Text};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
-use crate::render::rules::by_end;
 use crate::render::{archive, stamp};
 use Module::{Archive, Core, EndTime, Single, Stamp, Timed, Workers};
 use Prologue::{Commits, Installer, Owner, Rules, Schedule, Undo};
@@ -24,9 +23,9 @@ impl Module {
     fn is_used(self, graph: &Graph) -> bool {
         match self {
             Core => true,
-            EndTime => graph.rules.iter().any(by_end),
-            Timed => graph.rules.iter().any(|rule| rule.timed.is_some()),
-            Single => graph.rules.iter().any(|rule| rule.single.is_some()),
+            EndTime => graph.rules.iter().any(crate::graph::Rule::by_end),
+            Timed => graph.rules.iter().any(|rule| rule.timed().is_some()),
+            Single => graph.rules.iter().any(|rule| rule.single().is_some()),
             Workers => graph.workers > 1,
             Stamp => !stamp::names(graph).is_empty(),
             Archive => archive::first(graph).is_some(),

@@ -5,11 +5,15 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+pub use self::what::{Kind, Object, Verb, What};
+
+mod what;
+
 /// One statement as the server takes it, without a client's terminator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// What it does, in the words of a progress line: `create procedure windrow_x.run`.
-    pub what: String,
+    /// What it does.
+    pub what: What,
     /// The SQL text, ending without a semicolon.
     pub sql: String,
     /// Whether it must run outside a transaction block (CREATE INDEX CONCURRENTLY).

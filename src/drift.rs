@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use similar::TextDiff;
 
-use crate::bundle::{Bundle, Statement};
+use crate::bundle::{self, Bundle, Statement, Verb};
 use crate::db::Row;
 use crate::dialect::Dialect;
 use crate::render;
@@ -280,16 +280,11 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
         objects.insert((kind, name), made);
     }
     for statement in statements {
-        let commented = ["comment on function ", "comment on procedure "]
-            .iter()
-            .find_map(|verb| {
-                statement
-                    .what
-                    .strip_prefix(verb)?
-                    .strip_prefix(control)?
-                    .strip_prefix('.')
-            });
-        let routine = commented.map(|name| (Kind::Routine, dialect.bare(name)));
+        let what = &statement.what;
+        let commented = what
+            .object()
+            .filter(|it| what.verb() == Verb::CommentOn && it.kind.is_routine());
+        let routine = commented.map(|it| (Kind::Routine, dialect.bare(it.bare())));
         if let Some(made) = routine.and_then(|routine| objects.get_mut(&routine)) {
             made.comment.clone_from(&statement.sql);
         }
@@ -303,18 +298,18 @@ fn object<'a>(
     control: &str,
     dialect: Dialect,
 ) -> Option<(Kind, &'a str)> {
-    let (kind, name) = statement.what.strip_prefix("create ")?.split_once(' ')?;
-    if kind == "trigger" && dialect != Dialect::Postgres {
-        return Some((Kind::Trigger, name.rsplit_once('.')?.1));
-    }
-    let kind = match kind {
-        "function" | "procedure" => Kind::Routine,
-        "event" => Kind::Event,
-        "view" => Kind::View,
-        "table" => Kind::Table,
-        _ => return None,
+    let made = statement.what.made()?;
+    let kind = match made.kind {
+        bundle::Kind::Trigger if dialect != Dialect::Postgres => {
+            return Some((Kind::Trigger, made.bare()));
+        }
+        bundle::Kind::Function | bundle::Kind::Procedure => Kind::Routine,
+        bundle::Kind::Event => Kind::Event,
+        bundle::Kind::View => Kind::View,
+        bundle::Kind::Table => Kind::Table,
+        bundle::Kind::Trigger | bundle::Kind::Index => return None,
     };
-    let name = name.strip_prefix(control)?.strip_prefix('.')?;
+    let name = made.name.strip_prefix(control)?.strip_prefix('.')?;
     Some((kind, name))
 }
 

@@ -9,7 +9,7 @@ use clap::Parser as _;
 use super::answer::Exit;
 use super::session::calls;
 use super::specs::load;
-use crate::bundle::Bundle;
+use crate::bundle::{Bundle, Kind};
 use crate::cli::{Cli, Command, Demo};
 use crate::demo::{Decision, System};
 use crate::dialect::Dialect;
@@ -136,11 +136,11 @@ fn tell(dir: &Path, stage: &Stage, teller: &Teller<'_>) -> anyhow::Result<()> {
     ui.done(
         &format!(
             "control schema, {}, {} routines that explain themselves, roles, an hourly {}",
-            match created(&bundle, &["index"]) {
+            match created(&bundle, &[Kind::Index]) {
                 0 => "no further index".to_owned(),
                 indexes => format!("{indexes} indexes"),
             },
-            created(&bundle, &["function", "procedure"]),
+            created(&bundle, &[Kind::Function, Kind::Procedure]),
             match stage.dialect {
                 Dialect::Postgres => "pg_cron job",
                 Dialect::Mysql | Dialect::Mariadb => "event",
@@ -211,15 +211,10 @@ fn decide(spec: &str, graph: &Graph, stage: &Stage, teller: &Teller<'_>) -> anyh
 }
 
 /// How many objects of some kinds the bundle creates.
-fn created(bundle: &Bundle, kinds: &[&str]) -> usize {
-    let is_one = |what: &str| {
-        let kind = what.strip_prefix("create ").unwrap_or_default();
-        kinds.iter().any(|one| kind.starts_with(one))
-    };
+fn created(bundle: &Bundle, kinds: &[Kind]) -> usize {
     let statements = bundle.files.iter().flat_map(|file| &file.statements);
-    statements
-        .filter(|statement| is_one(&statement.what))
-        .count()
+    let made = statements.filter_map(|statement| statement.what.made());
+    made.filter(|made| kinds.contains(&made.kind)).count()
 }
 
 fn farewell(stage: &Stage, took: Duration, ui: &Ui) {

@@ -6,7 +6,7 @@ use super::answer::Exit;
 use super::check::{compare, record, stops, summary};
 use super::overlap;
 use super::session::Session;
-use crate::bundle::{Bundle, File, Statement};
+use crate::bundle::{self, Bundle, File, Statement, Verb, What};
 use crate::cli::Install;
 use crate::db::Server;
 use crate::dialect::Dialect;
@@ -320,7 +320,7 @@ fn apply_together(session: &mut Session, group: &[&Statement], ui: &Ui) -> anyho
         if result.is_ok() || session.server.dialect != Dialect::Postgres {
             let done = statements.iter().zip(done);
             for (statement, took) in done.filter(|(statement, _)| is_object(statement)) {
-                ui.done(&statement.what, took);
+                ui.done(statement.what.as_str(), took);
             }
         }
         return result;
@@ -334,36 +334,29 @@ fn has_another_shape(error: &anyhow::Error) -> bool {
 
 /// The statement that drops what another one wants to replace.
 fn replaced(statement: &Statement) -> Option<Statement> {
-    let object = statement.what.strip_prefix("create ")?;
-    let (kind, _) = object.split_once(' ')?;
-    ["function", "procedure", "view"]
-        .contains(&kind)
-        .then(|| Statement {
-            what: format!("drop {object} of another shape"),
-            sql: format!(
-                "DROP {} CASCADE",
-                object.replacen(kind, &kind.to_uppercase(), 1)
-            ),
-            alone: false,
-        })
+    let made = statement.what.made()?;
+    let (kind, name) = (made.kind.word(), &made.name);
+    (made.kind.is_routine() || made.kind == bundle::Kind::View).then(|| Statement {
+        what: What::new(&format!("drop {kind} {name} of another shape")),
+        sql: format!("DROP {} {name} CASCADE", kind.to_uppercase()),
+        alone: false,
+    })
 }
 
 /// Whether a statement makes something of its own; settings, comments and grants would drown what counts.
 fn is_object(statement: &Statement) -> bool {
-    ["create ", "schedule "]
-        .iter()
-        .any(|verb| statement.what.starts_with(verb))
+    [Verb::Create, Verb::Schedule].contains(&statement.what.verb())
 }
 
 fn apply_alone(session: &mut Session, statement: &Statement, ui: &Ui) -> anyhow::Result<()> {
     drop_leftovers(session, statement, ui)?;
     let start = Instant::now();
-    let progress = ui.progress(&statement.what, None);
+    let progress = ui.progress(statement.what.as_str(), None);
     let done = session.database.execute(&statement.sql);
     drop(progress);
     done.map_err(|error| Failure::new(format!("cannot {}", statement.what)).caused_by(error))?;
     if is_object(statement) {
-        ui.done(&statement.what, start.elapsed());
+        ui.done(statement.what.as_str(), start.elapsed());
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::answer::Exit;
 use super::session::Session;
-use crate::bundle::Statement;
+use crate::bundle::{Statement, Verb};
 use crate::cli::Uninstall;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -33,7 +33,7 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
             ));
         }
         for statement in file.statements.iter().filter(|statement| drops(statement)) {
-            ui.data(&statement.what);
+            ui.data(statement.what.as_str());
         }
         ui.hint(&format!(
             "this is what would be dropped in {}; add --yes to drop it",
@@ -60,13 +60,13 @@ pub(super) fn uninstall(args: &Uninstall, ui: &Ui) -> anyhow::Result<Exit> {
                 let start = Instant::now();
                 session.database.execute(&statement.sql).map(|()| {
                     if drops(statement) {
-                        ui.done(&statement.what, start.elapsed());
+                        ui.done(statement.what.as_str(), start.elapsed());
                     }
                 })
             }
             group => session.database.transaction(group, &mut |statement, took| {
                 if drops(statement) {
-                    ui.done(&statement.what, took);
+                    ui.done(statement.what.as_str(), took);
                 }
             }),
         };
@@ -105,7 +105,5 @@ fn archived(session: &mut Session, control: &str) -> anyhow::Result<Vec<String>>
 
 /// Whether a statement takes something away, and does not only prepare for those that do.
 fn drops(statement: &Statement) -> bool {
-    ["drop ", "unschedule "]
-        .iter()
-        .any(|verb| statement.what.starts_with(verb))
+    [Verb::Drop, Verb::Unschedule].contains(&statement.what.verb())
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::indexes::within_limit;
 use super::names::{control_name, escaped, home};
+use crate::bundle::{Kind, Object};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
 
@@ -65,13 +66,11 @@ pub(super) fn first(graph: &Graph) -> Option<&Rule> {
 /// The tables and views of the control schema that are no archives, as the files make them.
 pub(super) fn readable<'a>(
     archives: &[ArchiveView],
-    statements: impl Iterator<Item = &'a str>,
+    made: impl Iterator<Item = &'a Object>,
 ) -> Vec<String> {
-    let made = statements.filter_map(|what| {
-        what.strip_prefix("create table ")
-            .or_else(|| what.strip_prefix("create view "))
-    });
     let mut names: Vec<String> = made
+        .filter(|made| [Kind::Table, Kind::View].contains(&made.kind))
+        .map(|made| made.name.as_str())
         .filter(|name| {
             let is_archive = |it: &ArchiveView| [it.archive.as_str(), &it.entry].contains(name);
             !archives.iter().any(is_archive)

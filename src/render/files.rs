@@ -10,7 +10,7 @@ use super::tables::looked_into;
 use super::templates::{Shown, Templates};
 use super::views::SpecView;
 use super::{kernel, layout, orphan_guard};
-use crate::bundle::{File, Form};
+use crate::bundle::{File, Form, Kind, What};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
@@ -175,15 +175,16 @@ impl<'a> Press<'a> {
             let statements = file.statements.iter();
             statements.map(move |statement| (name, statement.what.clone()))
         });
-        let made: Vec<(&str, String)> = kernel.chain(own).collect();
+        let made: Vec<(&str, What)> = kernel.chain(own).collect();
         let tables = made
             .iter()
-            .filter_map(|(_, what)| what.strip_prefix("create table "));
+            .filter_map(|(_, what)| what.made())
+            .filter(|made| made.kind == Kind::Table);
         let ledger: Vec<String> = tables
-            .filter_map(|name| Some(dialect.text(&dialect.bare(name.split_once('.')?.1))))
+            .map(|made| dialect.text(&dialect.bare(made.bare())))
             .collect();
         let readable = made.iter().filter(|(file, _)| *file < "50_");
-        let readable = readable.map(|(_, what)| what.as_str());
+        let readable = readable.filter_map(|(_, what)| what.made());
         let readable = archive::readable(&self.view.archives, readable);
         self.shown.show("ledger", &in_lines(&ledger));
         self.shown.show("readable", &readable);

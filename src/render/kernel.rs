@@ -5,7 +5,7 @@ use self::file::{KernelFile, Prologue, Text};
 pub(super) use self::list::files;
 use super::json::quoted;
 use super::sql;
-use crate::bundle::File;
+use crate::bundle::{File, What};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
@@ -164,11 +164,13 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
 
 impl KernelFile {
     /// What its statements do.
-    pub(super) fn statements(&self, dialect: Dialect, control: &str, told: &Told) -> Vec<String> {
+    pub(super) fn statements(&self, dialect: Dialect, control: &str, told: &Told) -> Vec<What> {
         let text = with_archives(self.text.sql, dialect, told);
         let markers = text.lines().filter_map(|line| line.strip_prefix("--# "));
         markers
-            .map(|what| qualified(what, control).unwrap_or_else(|| what.to_owned()))
+            .map(|what| {
+                qualified(what, control).map_or_else(|| What::new(what), |it| What::new(&it))
+            })
             .collect()
     }
 

@@ -8,7 +8,7 @@ use super::indexes::within_limit;
 use super::names::{control_name, escaped, home, variable};
 use super::sql::{body_fingerprint, routine_body};
 use super::via;
-use crate::bundle::File;
+use crate::bundle::{File, Kind};
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, TableId};
 use crate::plan::{self, GuardedEdge, Hop};
@@ -240,13 +240,10 @@ pub(super) fn triggers(files: &[File], dialect: Dialect) -> Vec<TriggerView> {
     let statements = files.iter().flat_map(|file| &file.statements);
     statements
         .filter_map(|statement| {
-            let name = statement.what.strip_prefix("create trigger ")?;
+            let made = statement.what.made()?;
+            let name = (made.kind == Kind::Trigger).then(|| made.bare())?;
             Some(TriggerView {
-                name: dialect.text(
-                    name.rsplit_once('.')
-                        .map_or(name, |(_, name)| name)
-                        .trim_matches('`'),
-                ),
+                name: dialect.text(name.trim_matches('`')),
                 hash: dialect.text(&body_fingerprint(
                     dialect,
                     routine_body(dialect, &statement.sql)?,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::layout;
 use super::names::{control_name, hex12, role_name};
-use crate::bundle::{File, Statement};
+use crate::bundle::{File, Kind, Statement, Verb, What};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
 /// A rendered template is cut at its marker lines: `--# what` before each statement, `--! what` before one that must
 /// stand outside a transaction.
 pub(super) struct Chunk {
-    pub(super) what: String,
+    pub(super) what: What,
     pub(super) alone: bool,
     /// The statement and what stands behind it: the comments that introduce the next one.
     pub(super) text: String,
@@ -37,7 +37,7 @@ pub(super) fn file(
             .or_else(|| line.strip_prefix("--! ").map(|what| (what, true)));
         match (marker, chunks.last_mut()) {
             (Some((what, alone)), _) => chunks.push(Chunk {
-                what: what.to_owned(),
+                what: What::new(what),
                 alone,
                 text: String::new(),
             }),
@@ -75,7 +75,7 @@ pub(super) fn origin(graph: &Graph) -> String {
 /// What notes the routines that a file made, at its end, where the session is still the owner's.
 fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>) {
     let control = control_name(graph);
-    let names = chunks.iter().filter_map(|chunk| routine(&chunk.what));
+    let names = chunks.iter().filter_map(|chunk| chunk.what.routine());
     let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort();
     names.dedup();
@@ -83,7 +83,7 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
     let end = match dialect {
         Dialect::Postgres => chunks
             .iter()
-            .rposition(|it| it.what == "become who installs"),
+            .rposition(|it| it.what.as_str() == "become who installs"),
         Dialect::Mysql | Dialect::Mariadb => Some(chunks.len()),
     };
     let (Some(end), false) = (end, names.is_empty()) else {
@@ -135,7 +135,7 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
     chunks.insert(
         end,
         Chunk {
-            what: format!("register the routines of {file}"),
+            what: What::new(&format!("register the routines of {file}")),
             alone: false,
             text,
         },
@@ -145,7 +145,7 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
 /// The hashes of the verbs of a rule, on which the kernel comments.
 fn hashes(chunks: &[Chunk]) -> BTreeMap<String, String> {
     let hashes = chunks.iter().filter_map(|chunk| {
-        let name = routine(&chunk.what)?;
+        let name = chunk.what.routine()?;
         let text = routine_text(Dialect::Postgres, &chunk.text)?;
         Some((name.to_owned(), body_fingerprint(Dialect::Postgres, &text)))
     });
@@ -159,8 +159,9 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
     let mut hash = String::new();
     for chunk in chunks {
         let mut chunk_text = chunk.text.replace("@body@", &hash);
-        let told = ["comment on function ", "comment on procedure "];
-        if told.iter().any(|verb| chunk.what.starts_with(verb)) && !chunk_text.contains("[body ") {
+        let told = chunk.what.object();
+        let told = told.filter(|it| chunk.what.verb() == Verb::CommentOn && it.kind.is_routine());
+        if told.is_some() && !chunk_text.contains("[body ") {
             let end = chunk_text.rfind("';").unwrap_or(chunk_text.len());
             chunk_text.insert_str(end, &format!(" [body {hash}]"));
         }
@@ -169,7 +170,7 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
         }
         // What a session is told first shares a line.
         match chunk_text.strip_suffix(";\n") {
-            Some(setting) if chunk.what.starts_with("set ") && !setting.contains('\n') => {
+            Some(setting) if chunk.what.verb() == Verb::Set && !setting.contains('\n') => {
                 text.extend([setting, "; "]);
             }
             _ => text.push_str(&chunk_text),
@@ -193,12 +194,10 @@ pub(super) fn delimited_statements(
     text: &mut String,
 ) -> Vec<Statement> {
     let mut statements = Vec::new();
-    let replaced = |what: &str| {
-        let mut kinds = ["procedure ", "event ", "trigger "].into_iter();
-        kinds.find_map(|kind| {
-            let name = what.strip_prefix("create ")?.strip_prefix(kind)?;
-            Some(format!("{}IF EXISTS {name}", kind.to_uppercase()))
-        })
+    let replaced = |what: &What| {
+        let kinds = [Kind::Procedure, Kind::Event, Kind::Trigger];
+        let made = what.made().filter(|made| kinds.contains(&made.kind))?;
+        Some((made.kind.word(), made.name.clone()))
     };
     let mut delimited = false;
     let mut chunks = chunks.into_iter().peekable();
@@ -215,16 +214,16 @@ pub(super) fn delimited_statements(
             .lines()
             .skip(chunk.text.lines().count() - behind)
             .collect();
-        if let Some(gone) = replaced(&chunk.what) {
+        if let Some((kind, name)) = replaced(&chunk.what) {
             sql = with_hash(dialect, sql);
-            let drop = format!("DROP {gone}");
+            let drop = format!("DROP {} IF EXISTS {name}", kind.to_uppercase());
             if !delimited {
                 text.push_str("DELIMITER $$\n");
                 delimited = true;
             }
             text.extend([&drop, "$$\n"]);
             statements.push(Statement {
-                what: chunk.what.replacen("create", "drop", 1),
+                what: What::new(&format!("drop {kind} {name}")),
                 sql: drop,
                 alone: chunk.alone,
             });
@@ -238,7 +237,7 @@ pub(super) fn delimited_statements(
                 delimited = false;
             }
         } else {
-            if chunk.what.starts_with("create view ") {
+            if chunk.what.made().is_some_and(|it| it.kind == Kind::View) {
                 let definer = format!("CREATE OR REPLACE DEFINER = {owner} SQL");
                 sql = sql.replacen("CREATE OR REPLACE SQL", &definer, 1);
             }
@@ -371,14 +370,6 @@ fn spoken(dialect: Dialect, body: &str) -> String {
     }
     kept.push_str(rest);
     kept
-}
-
-/// The name of the routine that a statement creates.
-pub(super) fn routine(what: &str) -> Option<&str> {
-    let name = what
-        .strip_prefix("create function ")
-        .or_else(|| what.strip_prefix("create procedure "))?;
-    name.split_once('.').map(|(_, name)| name)
 }
 
 /// A chunk without the comments that introduce the next one, and without the client's terminator.

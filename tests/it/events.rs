@@ -425,7 +425,7 @@ fn verify_tells_why_no_event_runs(flavour: Flavour) {
         .iter()
         .filter(|file| file.path.ends_with("/verify.sql"))
         .flat_map(|file| &file.statements)
-        .find(|statement| statement.what == "definers")
+        .find(|statement| statement.what.as_str() == "definers")
         .expect("the definers");
     let known = |installation: &mut Installation| -> Vec<String> {
         installation

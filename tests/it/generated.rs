@@ -101,7 +101,7 @@ fn every_statement_of_a_bundle_stands_in_its_file() {
                     file.path,
                     statement.what
                 );
-                assert!(!statement.sql.ends_with(';') && !statement.what.is_empty());
+                assert!(!statement.sql.ends_with(';') && !statement.what.as_str().is_empty());
             }
         }
     }

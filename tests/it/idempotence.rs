@@ -473,7 +473,7 @@ fn what_was_changed_by_hand_is_seen_and_put_back(dialect: Dialect) {
     };
     let generated = statements
         .iter()
-        .find(|it| it.what.starts_with("create ") && it.what.ends_with(&format!(".{routine}")))
+        .find(|it| it.what.routine() == Some(routine))
         .expect("the routine");
     let mut edited = generated.clone();
     edited.sql = edited.sql.replace(text, another);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
-use windrow::bundle::Bundle;
+use windrow::bundle::{Bundle, Kind, What};
 use windrow::dialect::{DIALECTS, Dialect};
 use windrow::graph::{Graph, RESERVED_RULES, Shared};
 use windrow::render;
@@ -105,11 +105,9 @@ fn bundle(graph: &Graph, dialect: Dialect) -> Bundle {
 /// The statements of a bundle that create a routine of the kernel, by the routine's name.
 fn routines(bundle: &Bundle, names: &BTreeSet<String>) -> BTreeMap<String, String> {
     let statements = bundle.files.iter().flat_map(|file| &file.statements);
-    let routine = |what: &str| {
-        let (kind, name) = what.strip_prefix("create ")?.split_once(' ')?;
-        let (_, name) = name.split_once('.')?;
-        let is_routine = ["function", "procedure"].contains(&kind);
-        (is_routine && names.contains(name)).then(|| name.to_owned())
+    let routine = |what: &What| {
+        let name = what.routine().filter(|name| names.contains(*name));
+        name.map(str::to_owned)
     };
     statements
         .filter_map(|it| Some((routine(&it.what)?, it.sql.clone())))
@@ -183,7 +181,11 @@ fn no_routine_of_a_rule_has_the_name_of_one_of_the_kernel() {
             for (statement, rule) in
                 made.flat_map(|it| graph.rules.iter().map(move |rule| (it, rule)))
             {
-                let name = statement.what.rsplit_once('.').map(|(_, name)| name);
+                let name = statement
+                    .what
+                    .as_str()
+                    .rsplit_once('.')
+                    .map(|(_, name)| name);
                 let verb = name.and_then(|it| it.strip_prefix(&format!("{}_", rule.name)));
                 verbs.extend(
                     verb.filter(|_| !name.is_some_and(|it| kernel.contains(it)))
@@ -277,8 +279,9 @@ fn the_kernel_deletes_from_its_own_tables_alone() {
         {
             let bundle = bundle(&graph, dialect);
             let statements = bundle.files.iter().flat_map(|file| &file.statements);
-            let tables = statements.filter_map(|it| it.what.strip_prefix("create table "));
-            own.extend(tables.filter_map(|it| Some(it.split_once('.')?.1.to_owned())));
+            let tables =
+                statements.filter_map(|it| it.what.made().filter(|it| it.kind == Kind::Table));
+            own.extend(tables.map(|it| it.bare().to_owned()));
         }
         let files = kernel(dialect);
         own.extend(

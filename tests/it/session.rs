@@ -3,7 +3,7 @@
 use std::thread;
 
 use anyhow::Result;
-use windrow::bundle::Statement;
+use windrow::bundle::{Statement, What};
 use windrow::db::{self, Database};
 use windrow::dialect::Dialect;
 use windrow::failure::{self, Failure};
@@ -181,7 +181,7 @@ fn statements_before_a_failed_one_stay_and_that_is_told() -> Result<()> {
     for server in servers()? {
         let mut session = open(&server.url("", "root"))?;
         let statement = |what: &str, sql: &str| Statement {
-            what: what.to_owned(),
+            what: What::new(what),
             sql: sql.to_owned(),
             alone: false,
         };
@@ -193,7 +193,7 @@ fn statements_before_a_failed_one_stay_and_that_is_told() -> Result<()> {
         ];
         let mut done = Vec::new();
         let result = session.transaction(&all.iter().collect::<Vec<_>>(), &mut |statement, _| {
-            done.push(statement.what.clone());
+            done.push(statement.what.to_string());
         });
         refused(
             result,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::names::home;
+use super::names::table_name;
 use super::rules::has_family;
 use super::timed;
 use super::via;
@@ -183,7 +183,7 @@ fn ways_down(graph: &Graph, from: &Rule, edges: &[&Edge], dialect: Dialect) -> V
 
 fn way(graph: &Graph, table: TableId, alias: String, on: String, dialect: Dialect) -> WayView {
     WayView {
-        table: dialect.qualified(home(graph, dialect), &graph.table(table).name),
+        table: table_name(graph, dialect, &graph.table(table).name),
         alias,
         on,
     }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, home};
+use super::names::{escaped, table_name};
 use super::roots::Roots;
 use super::via;
 use crate::dialect::Dialect;
@@ -528,10 +528,7 @@ impl<'a> Adopter<'a> {
     }
 
     fn qualified(&self, table: TableId) -> String {
-        self.dialect.qualified(
-            home(self.graph, self.dialect),
-            &self.graph.table(table).name,
-        )
+        table_name(self.graph, self.dialect, &self.graph.table(table).name)
     }
 
     fn key(&self, table: TableId) -> String {

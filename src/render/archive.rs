@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::indexes::within_limit;
-use super::names::{control_name, escaped, home};
+use super::names::{control_name, escaped, table_name};
 use crate::bundle::{Kind, Object};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, TableId};
@@ -88,7 +88,7 @@ pub(super) fn named(graph: &Graph, id: TableId, dialect: Dialect) -> ArchiveView
     let [archive, entry] = names(name, dialect);
     let within = |name: &str| format!("{control}.{}", dialect.ident(name));
     ArchiveView {
-        table: dialect.qualified(home(graph, dialect), name),
+        table: table_name(graph, dialect, name),
         table_name: escaped(dialect, name),
         table_literal: dialect.text(name),
         archive: within(&archive),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{home, near, variable, work_table};
+use super::names::{near, table_name, variable, work_table};
 use super::via;
 use super::via::ViaView;
 use crate::dialect::Dialect;
@@ -141,7 +141,7 @@ pub(super) fn between(
     match (edges.next(), edges.next()) {
         (Some(edge), None) if edge.parent == rule.root && edge.names_key(graph) => {
             Some(BetweenView {
-                table: dialect.qualified(home(graph, dialect), &table.name),
+                table: table_name(graph, dialect, &table.name),
                 column: dialect.ident(&edge.column.name),
                 key: dialect.ident(&table.key[0].name),
             })

@@ -1,6 +1,6 @@
 //! What the statements of all strategies share where EXPLAIN is asked.
 
-use super::names::home;
+use super::names::table_name;
 use super::via;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -43,7 +43,7 @@ pub(super) fn deletions(graph: &Graph, purge: &Purge, root: &Root) -> Vec<Probe>
     let steps = purge.steps.iter();
     for step in steps.filter(|step| rule.single().is_none() || step.table != rule.root) {
         let table = graph.table(step.table);
-        let name = dialect.qualified(home(graph, dialect), &table.name);
+        let name = table_name(graph, dialect, &table.name);
         for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
             let parent = graph.table(edge.parent);
             probes.push(Probe {
@@ -56,7 +56,7 @@ pub(super) fn deletions(graph: &Graph, purge: &Purge, root: &Root) -> Vec<Probe>
                 table: table.name.clone(),
                 sql: format!(
                     "DELETE FROM {name} AS t USING {} AS p WHERE p.{} = ANY ({}) AND {}",
-                    dialect.qualified(home(graph, dialect), &parent.name),
+                    table_name(graph, dialect, &parent.name),
                     dialect.ident(&parent.key[0].name),
                     keys(parent.key[0].kind),
                     via::same(edge, dialect, "t", "p")
@@ -108,14 +108,14 @@ pub(super) fn mysql_deletions(
     let steps = purge.steps.iter();
     for step in steps.filter(|step| rule.single().is_none() || step.table != rule.root) {
         let below = graph.table(step.table);
-        let name = dialect.qualified(home(graph, dialect), &below.name);
+        let name = table_name(graph, dialect, &below.name);
         let ends: Vec<(String, String, String)> = if step.edges.is_empty() {
             vec![(key.to_owned(), table.to_owned(), key.to_owned())]
         } else {
             for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
                 let parent = graph.table(edge.parent);
                 let key = dialect.ident(&parent.key[0].name);
-                let parent = dialect.qualified(home(graph, dialect), &parent.name);
+                let parent = table_name(graph, dialect, &parent.name);
                 probes.push(Probe {
                     what: format!(
                         "rule {}: delete from {} by {}",
@@ -138,7 +138,7 @@ pub(super) fn mysql_deletions(
                     let parent = &graph.table(edge.parent).name;
                     (
                         dialect.ident(&edge.column.name),
-                        dialect.qualified(home(graph, dialect), parent),
+                        table_name(graph, dialect, parent),
                         dialect.ident(&edge.parent_column.name),
                     )
                 })

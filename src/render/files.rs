@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::archive::{self, ArchiveView};
 use super::claims::{self, Asked};
-use super::names::home;
+use super::names::table_name;
 use super::sql::file;
 use super::tables::looked_into;
 use super::templates::{Shown, Templates};
@@ -229,7 +229,7 @@ fn shadows(graph: &Graph, archives: &[ArchiveView], dialect: Dialect) -> Vec<Str
         .iter()
         .flat_map(|archive| [&archive.archive, &archive.entry]);
     let mut names: Vec<String> = tables
-        .map(|name| dialect.qualified(home(graph, dialect), name))
+        .map(|name| table_name(graph, dialect, name))
         .chain(looked_into(graph, &[], dialect))
         .chain(archives.cloned())
         .collect();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::home;
+use super::names::table_name;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule};
 
@@ -69,7 +69,7 @@ pub(super) fn view(graph: &Graph, number: usize, rule: &Rule, dialect: Dialect) 
                 variable: variable(index),
                 kind: format!(
                     "{}.{}%TYPE",
-                    dialect.qualified(home(graph, dialect), &table.name),
+                    table_name(graph, dialect, &table.name),
                     dialect.ident(&column.name)
                 ),
                 value: value(index),

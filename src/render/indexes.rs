@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{home, sha256};
+use super::names::{sha256, table_name};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 use crate::plan::{self, IndexNeed};
@@ -85,7 +85,7 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
     let alter = |change: &str| {
         format!(
             "ALTER TABLE {} {change}, ALGORITHM = INPLACE, LOCK = {lock}",
-            dialect.qualified(home(graph, dialect), &table.name)
+            table_name(graph, dialect, &table.name)
         )
     };
     let plain = alter(&format!("ADD INDEX {} ({columns})", dialect.ident(&name)));
@@ -95,8 +95,8 @@ pub(super) fn index_view(graph: &Graph, index: &IndexNeed, dialect: Dialect) -> 
         undo: dialect.text(&alter(&format!("DROP INDEX {}", dialect.ident(&name)))),
         literal: dialect.text(&name),
         ident: dialect.ident(&name),
-        qualified: dialect.qualified(home(graph, dialect), &name),
-        table: dialect.qualified(home(graph, dialect), &table.name),
+        qualified: table_name(graph, dialect, &name),
+        table: table_name(graph, dialect, &table.name),
         table_literal: dialect.text(&table.name),
         columns,
         leading,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::edges::excluded;
-use super::names::home;
+use super::names::table_name;
 use super::via;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
@@ -72,7 +72,7 @@ fn rootless(graph: &Graph, way: &[Hop], row: &str, dialect: Dialect) -> String {
         let edge = &hop.edge;
         let asked = format!("{alias}.{}", dialect.ident(&edge.parent_column.name));
         let on = via::same(edge, dialect, &below, &alias) + &excluded(edge, dialect, &asked);
-        let table = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);
+        let table = table_name(graph, dialect, &graph.table(edge.parent).name);
         if at == 0 {
             from += &format!("{table} AS {alias}");
             first = on;
@@ -140,8 +140,7 @@ pub(super) fn meets(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<MeetV
 }
 
 fn hops(graph: &Graph, purge: &Purge, way: &[Hop], dialect: Dialect) -> Vec<HopView> {
-    let qualified =
-        |table: TableId| dialect.qualified(home(graph, dialect), &graph.table(table).name);
+    let qualified = |table: TableId| table_name(graph, dialect, &graph.table(table).name);
     let mut hops = Vec::new();
     for (at, hop) in way.iter().enumerate() {
         let (before, alias) = (format!("t{at}"), format!("t{}", at + 1));

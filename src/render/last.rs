@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, home};
+use super::names::{escaped, table_name};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Rule};
@@ -30,7 +30,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Option<LastV
     let text = |of: &dyn Fn(&Column) -> String| other.map_or(String::new(), of);
     let otherwise = text(&|column| format!("i.{}", dialect.ident(&column.name)));
     Some(LastView {
-        table: dialect.qualified(home(graph, dialect), table),
+        table: table_name(graph, dialect, table),
         table_name: escaped(dialect, table),
         names: dialect.ident(&last.names.name),
         time: dialect.ident(&last.time.name),

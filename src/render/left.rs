@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::names::home;
+use super::names::table_name;
 use super::views::StepView;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, TableId};
@@ -22,7 +22,7 @@ pub(super) fn parents(
         .filter(|(_, view)| view.cascade.is_some());
     let mut found: Vec<String> = left
         .flat_map(|(step, _)| &step.edges)
-        .map(|edge| dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name))
+        .map(|edge| table_name(graph, dialect, &graph.table(edge.parent).name))
         .collect();
     found.sort();
     found.dedup();

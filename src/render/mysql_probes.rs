@@ -2,7 +2,7 @@
 //! work table whose columns are made from it, so that types and collations are the real ones.
 
 use super::explain::{mysql_deletions, some_keys};
-use super::names::home;
+use super::names::table_name;
 use super::rule_view::rule_view;
 use super::views::StrategyView;
 use super::{newest, releases, single, timed};
@@ -82,13 +82,13 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     probes.extend(releases::mysql_probes(graph, purge, dialect));
     for Hop { table, edge, .. } in purge.keeps.iter().filter_map(Keep::keeper) {
         let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
-        let parent = dialect.qualified(home(graph, dialect), &graph.table(edge.parent).name);
+        let parent = table_name(graph, dialect, &graph.table(edge.parent).name);
         probes.push(Probe {
             what: format!("rule {}: look in {name} by {column}", rule.name),
             table: name.clone(),
             sql: format!(
                 "SELECT t.{column} FROM {work} STRAIGHT_JOIN {table} AS t ON t.{column} = w.k",
-                table = dialect.qualified(home(graph, dialect), name),
+                table = table_name(graph, dialect, name),
                 work = some_keys(&parent, &dialect.ident(&edge.parent_column.name))
             ),
         });

@@ -140,6 +140,11 @@ pub fn home(graph: &Graph, dialect: Dialect) -> &str {
     }
 }
 
+/// A table of the application as statements name it.
+pub(super) fn table_name(graph: &Graph, dialect: Dialect, name: &str) -> String {
+    dialect.qualified(home(graph, dialect), name)
+}
+
 /// `<control>_<suffix>`; where that is too long, all roles of a control schema are cut alike, with a hash of its name.
 pub fn role_name(dialect: Dialect, control: &str, suffix: &str) -> String {
     const LONGEST_SUFFIX: usize = "_operator".len();

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::edges::none;
 use super::indexes::within_limit;
-use super::names::{control_name, escaped, home, variable};
+use super::names::{control_name, escaped, table_name, variable};
 use super::sql::{body_fingerprint, routine_body};
 use super::via;
 use crate::bundle::{File, Kind};
@@ -116,7 +116,7 @@ pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<GuardView> {
             let trigger = |suffix: &str| trigger_name(graph, dialect, suffix);
             let of = |event: &str| {
                 let trigger = trigger(&format!("{name}_{event}"));
-                dialect.qualified(home(graph, dialect), &trigger)
+                table_name(graph, dialect, &trigger)
             };
             let mut columns: Vec<String> = Vec::new();
             for (column, _) in guard.edges.iter().flat_map(|it| it.edge.pairs()) {
@@ -125,7 +125,7 @@ pub(super) fn views(graph: &Graph, dialect: Dialect) -> Vec<GuardView> {
                     columns.push(column);
                 }
             }
-            let table = dialect.qualified(home(graph, dialect), name);
+            let table = table_name(graph, dialect, name);
             let function = variable(graph, guard.table).replacen("k_", "orphan_guard_", 1);
             let function = within_limit(dialect, function);
             GuardView {
@@ -162,7 +162,7 @@ fn view(graph: &Graph, table: TableId, guarded: &GuardedEdge, dialect: Dialect) 
     if !none.is_empty() {
         present.push_str(&format!(" AND NEW.{} <> {none}", columns[0]));
     }
-    let qualified = |id: TableId| dialect.qualified(home(graph, dialect), &graph.table(id).name);
+    let qualified = |id: TableId| table_name(graph, dialect, &graph.table(id).name);
     GuardEdgeView {
         child: escaped(
             dialect,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, home};
+use super::names::{escaped, table_name};
 use super::stamp::{Finder, JoinView, family_of};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Member, TableId, Timed};
@@ -122,7 +122,7 @@ impl Others {
                 };
                 self.lists.push(ListView {
                     name: list.clone(),
-                    table: dialect.qualified(home(graph, dialect), name),
+                    table: table_name(graph, dialect, name),
                     column: column.to_owned(),
                     why,
                     ways,

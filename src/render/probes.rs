@@ -1,7 +1,7 @@
 //! The statements of the generated routines with literals in place of variables, for EXPLAIN.
 
 use super::explain::{deletions, keys};
-use super::names::home;
+use super::names::table_name;
 use super::rule_view::rule_view;
 use super::views::StrategyView;
 use super::{last, mysql_probes, newest, releases, single, timed};
@@ -92,7 +92,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
                 table: name.clone(),
                 sql: format!(
                     "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
-                    dialect.qualified(home(graph, dialect), name),
+                    table_name(graph, dialect, name),
                     keys(edge.parent_column.kind)
                 ),
             });

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::edges::{EdgeView, edge_view};
 use super::explain::some_keys;
-use super::names::home;
+use super::names::table_name;
 use super::via;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -41,7 +41,7 @@ fn view(graph: &Graph, purge: &Purge, release: &Release, dialect: Dialect) -> Re
     let name = &graph.table(release.table).name;
     ReleaseView {
         why: release.why.clone(),
-        table: dialect.qualified(home(graph, dialect), name),
+        table: table_name(graph, dialect, name),
         table_literal: dialect.text(name),
         nulls: nulls(&release.edge, dialect, ""),
         nulls_of_t: nulls(&release.edge, dialect, "t."),
@@ -83,7 +83,7 @@ pub(super) fn probes(
     let releases = purge.releases.iter();
     let sql = |release: &Release| {
         let (edge, parent) = (&release.edge, graph.table(release.edge.parent));
-        let name = dialect.qualified(home(graph, dialect), &graph.table(release.table).name);
+        let name = table_name(graph, dialect, &graph.table(release.table).name);
         let nulls = nulls(edge, dialect, "");
         let keys = keys(parent.key[0].kind);
         if edge.names_key(graph) {
@@ -92,7 +92,7 @@ pub(super) fn probes(
         }
         format!(
             "UPDATE {name} AS t SET {nulls} FROM {} AS p WHERE p.{} = ANY ({keys}) AND {}",
-            dialect.qualified(home(graph, dialect), &parent.name),
+            table_name(graph, dialect, &parent.name),
             dialect.ident(&parent.key[0].name),
             via::same(edge, dialect, "t", "p")
         )
@@ -107,9 +107,9 @@ pub(super) fn mysql_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Ve
     let releases = purge.releases.iter();
     let sql = |release: &Release| {
         let (edge, parent) = (&release.edge, graph.table(release.edge.parent));
-        let name = dialect.qualified(home(graph, dialect), &graph.table(release.table).name);
+        let name = table_name(graph, dialect, &graph.table(release.table).name);
         let key = dialect.ident(&parent.key[0].name);
-        let parent = dialect.qualified(home(graph, dialect), &parent.name);
+        let parent = table_name(graph, dialect, &parent.name);
         let work = some_keys(&parent, &key);
         let joins = if edge.names_key(graph) {
             format!(

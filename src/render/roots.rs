@@ -1,6 +1,6 @@
 //! How the root of a family is told in a rule by time.
 
-use super::names::{control_name, home};
+use super::names::{control_name, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Rule, Timed};
 
@@ -25,7 +25,7 @@ impl Roots {
             .and_then(|root| root.family.first())
             .filter(|column| *column != key);
         Roots {
-            table: dialect.qualified(home(graph, dialect), &table.name),
+            table: table_name(graph, dialect, &table.name),
             key: dialect.ident(key),
             column: column.map_or(String::new(), |column| dialect.ident(column)),
             roots: format!("{}.{}_roots()", control_name(graph), rule.name),

@@ -2,7 +2,7 @@
 
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::names::{
-    control_name, escaped, home, id_type, least_key, local, near, present, typed, variable,
+    control_name, escaped, id_type, least_key, local, near, present, table_name, typed, variable,
     work_table,
 };
 use super::rules::{by_calendar, time_name};
@@ -62,7 +62,7 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
             .hierarchy
             .iter()
             .map(|link| LinkView {
-                table: dialect.qualified(home(graph, dialect), &graph.table(link.table).name),
+                table: table_name(graph, dialect, &graph.table(link.table).name),
                 parent: dialect.ident(&link.parent.name),
                 child: dialect.ident(&link.child.name),
             })
@@ -118,7 +118,7 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
         }
     };
     RootView {
-        table: dialect.qualified(home(graph, dialect), &root.name),
+        table: table_name(graph, dialect, &root.name),
         table_name: escaped(dialect, &root.name),
         key: dialect.ident(&key.name),
         key_name: escaped(dialect, &key.name),
@@ -282,7 +282,7 @@ fn step_view(
     let table = graph.table(step.table);
     StepView {
         position,
-        table: dialect.qualified(home(graph, dialect), &table.name),
+        table: table_name(graph, dialect, &table.name),
         table_literal: dialect.text(&table.name),
         why: step.why.clone(),
         releases: releases::views(graph, purge, step.table, dialect),
@@ -324,7 +324,7 @@ fn collect_view(
         work: work_table(graph, id),
         key: dialect.ident(&table.key[0].name),
         key_type: dialect.kind(table.key[0].kind),
-        table: dialect.qualified(home(graph, dialect), &table.name),
+        table: table_name(graph, dialect, &table.name),
         edges: table
             .parents()
             .filter(|edge| rule.order.contains(&edge.parent))
@@ -423,7 +423,7 @@ pub(super) fn artifact_view(
         .find(|edge| edge.parent == rule.root && edge.names_key(graph))
         .map_or(&table.key[0].name, |edge| &edge.column.name);
     ArtifactView {
-        table: dialect.qualified(home(graph, dialect), &table.name),
+        table: table_name(graph, dialect, &table.name),
         table_name: escaped(dialect, &table.name),
         column: dialect.ident(column),
         host: artifact.host.as_ref().map_or("NULL".to_owned(), |host| {

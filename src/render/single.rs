@@ -4,7 +4,7 @@ use self::parts::{goes, key_views};
 use self::passes::passes;
 use super::above;
 use super::explain::{Root, deletions};
-use super::names::{escaped, home, local};
+use super::names::{escaped, local, table_name};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
@@ -92,7 +92,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
         due,
         oldest_type: dialect.kind(oldest(rule, single)),
         references: references(single)
-            .map(|table| dialect.qualified(home(graph, dialect), table))
+            .map(|table| table_name(graph, dialect, table))
             .collect(),
         mysql: match dialect {
             Dialect::Postgres => None,

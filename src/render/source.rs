@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, home};
+use super::names::{escaped, table_name};
 use crate::dialect::Dialect;
 use crate::graph::{Column, Definition, Graph, Kind, Rule, Source};
 
@@ -49,7 +49,7 @@ fn of_definition(
 ) -> SourceView {
     let column = format!("d.{}", dialect.ident(&definition.column));
     let ends = format!("{column} BETWEEN 0 AND {}", LONGEST / definition.unit);
-    let table = dialect.qualified(home(graph, dialect), &definition.table);
+    let table = table_name(graph, dialect, &definition.table);
     let scope = format!("d.{}", dialect.ident(&definition.key.name));
     SourceView {
         why: format!(

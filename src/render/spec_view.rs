@@ -3,7 +3,7 @@
 use super::archive::ArchiveView;
 use super::indexes::{IndexView, index_view};
 use super::jobs::jobs;
-use super::names::{control_name, escaped, home, role_name};
+use super::names::{control_name, escaped, home, role_name, table_name};
 use super::rule_view::rule_view;
 use super::rules::by_calendar;
 use super::tables::{counted, deleted, looked_into, referring, updates};
@@ -95,7 +95,7 @@ pub(super) fn spec_view(graph: &Graph, plan: &Plan, dialect: Dialect) -> SpecVie
             .collect(),
         referring: referring(graph, &tables)
             .into_iter()
-            .map(|name| dialect.qualified(home(graph, dialect), name))
+            .map(|name| table_name(graph, dialect, name))
             .collect(),
         looked_into: looked_into(graph, &tables, dialect)
             .map(|name| dialect.text(&name))
@@ -208,7 +208,7 @@ fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
         .map(|(id, column)| (&graph.table(*id).name, column))
         .map(|(table, column)| LockedView {
             name: escaped(dialect, table),
-            table: dialect.qualified(home(graph, dialect), table),
+            table: table_name(graph, dialect, table),
             column: dialect.ident(column),
         })
         .collect()
@@ -217,7 +217,7 @@ fn locked(graph: &Graph, dialect: Dialect) -> Vec<LockedView> {
 /// A table that rows go from, or that is read.
 fn table_view(graph: &Graph, id: TableId, deleted: bool, dialect: Dialect) -> TableView {
     let name = &graph.table(id).name;
-    let table = dialect.qualified(home(graph, dialect), name);
+    let table = table_name(graph, dialect, name);
     TableView {
         name: escaped(dialect, name),
         class: dialect.text(&table),
@@ -241,8 +241,8 @@ pub(super) fn definitions(graph: &Graph, dialect: Dialect) -> Vec<TableView> {
         .into_iter()
         .map(|name| TableView {
             name: escaped(dialect, name),
-            table: dialect.qualified(home(graph, dialect), name),
-            class: dialect.text(&dialect.qualified(home(graph, dialect), name)),
+            table: table_name(graph, dialect, name),
+            class: dialect.text(&table_name(graph, dialect, name)),
             deleted: false,
             updates: String::new(),
         })

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::{escaped, fixed_offset, home, id_type, least_key};
+use super::names::{escaped, fixed_offset, id_type, least_key, table_name};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Source, Stamp, TableId};
@@ -246,7 +246,7 @@ impl SourceView {
             Source::Definition(definition) => {
                 let says = format!("d.{}", dialect.ident(&definition.column));
                 SourceView {
-                    table: dialect.qualified(home(graph, dialect), &definition.table),
+                    table: table_name(graph, dialect, &definition.table),
                     name: escaped(dialect, &definition.table),
                     key: dialect.ident(&definition.key.name),
                     ends: format!("{says} BETWEEN 0 AND {}", LONGEST / definition.unit),

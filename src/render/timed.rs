@@ -5,7 +5,7 @@ use serde::Serialize;
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::explain::{Root, among, keys, some_keys};
-use super::names::{home, local};
+use super::names::{local, table_name};
 use super::others::{ListView, OtherView, Others};
 use super::roots::Roots;
 use super::stamp;
@@ -180,7 +180,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         references: timed
             .references
             .iter()
-            .map(|reference| dialect.qualified(home(graph, dialect), &reference.table))
+            .map(|reference| table_name(graph, dialect, &reference.table))
             .collect(),
     }
 }

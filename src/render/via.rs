@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::names::home;
+use super::names::table_name;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph};
 
@@ -38,7 +38,7 @@ pub(super) fn view(graph: &Graph, edge: &Edge, dialect: Dialect) -> Option<ViaVi
     let parent = graph.table(edge.parent);
     let key = parent.key.first().filter(|_| !edge.names_key(graph))?;
     Some(ViaView {
-        table: dialect.qualified(home(graph, dialect), &parent.name),
+        table: table_name(graph, dialect, &parent.name),
         key: dialect.ident(&key.name),
         on: same(edge, dialect, "t", "p"),
         named: named(edge, dialect),

@@ -3,7 +3,7 @@
 use super::views::KeyView;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Literal, Need, Rule, Single, Table};
-use crate::render::names::{control_name, home, local, present};
+use crate::render::names::{control_name, local, present, table_name};
 
 /// Where a text is written for both MySQL and MariaDB.
 const EITHER: Dialect = Dialect::Mysql;
@@ -97,7 +97,7 @@ pub(super) fn goes(graph: &Graph, rule: &Rule, single: &Single, dialect: Dialect
                     .iter()
                     .map(|condition| dialect.condition_of("n", condition)),
             );
-            let from = dialect.qualified(home(graph, dialect), &table.name);
+            let from = table_name(graph, dialect, &table.name);
             let same = same.join("\n      AND ");
             // A row with NULL in the second of two columns that order is older by the first, and has no place all the same.
             let placed: String = order
@@ -135,7 +135,7 @@ fn broken(graph: &Graph, chain: &[Need], dialect: Dialect) -> String {
             0 => ("t".to_owned(), "p1".to_owned()),
             _ => (format!("p{index}"), format!("p{}", index + 1)),
         };
-        let table = dialect.qualified(home(graph, dialect), &need.table);
+        let table = table_name(graph, dialect, &need.table);
         let mut same: Vec<String> = need
             .pairs
             .iter()

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::dialect::Dialect;
 use crate::graph::{Action, Graph, Member, Own, Rule, Stamp, TableId, Timed};
 use crate::render::layout;
-use crate::render::names::home;
+use crate::render::names::table_name;
 use crate::render::via;
 
 /// How rows `t` are found from row `w`, which has the key of an instance (`id`), that of its `family`, and the removal time
@@ -236,10 +236,7 @@ impl<'a> Finder<'a> {
     }
 
     pub(crate) fn qualified(&self, table: TableId) -> String {
-        self.dialect.qualified(
-            home(self.graph, self.dialect),
-            &self.graph.table(table).name,
-        )
+        table_name(self.graph, self.dialect, &self.graph.table(table).name)
     }
 
     pub(crate) fn key(&self, table: TableId) -> String {

@@ -7,7 +7,7 @@ use crate::graph::{Graph, Member, Own, Rule, TableId, Timed, Unit};
 use crate::render::adopt::{AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
 use crate::render::explain::among;
-use crate::render::names::{control_name, escaped, home};
+use crate::render::names::{control_name, escaped, table_name};
 use crate::render::others::{Kept, Others};
 use crate::render::roots::Roots;
 use crate::render::via;
@@ -215,7 +215,7 @@ impl Tables<'_> {
                     RootView { alias, on }
                 })
                 .collect(),
-            table: dialect.qualified(home(graph, dialect), &table.name),
+            table: table_name(graph, dialect, &table.name),
             archive,
             key,
         };
@@ -237,9 +237,7 @@ impl Tables<'_> {
         references
             .filter(|reference| reference.to == member.table)
             .map(|reference| ReferrerView {
-                table: self
-                    .dialect
-                    .qualified(home(self.graph, self.dialect), &reference.table),
+                table: table_name(self.graph, self.dialect, &reference.table),
                 column: self.dialect.ident(&reference.column),
             })
             .collect()
@@ -354,7 +352,7 @@ impl Tables<'_> {
         let time = dialect.ident(&self.rule.end_time.name);
         let one = via::one(dialect);
         let keeper = |(table, on)| {
-            let table = dialect.qualified(home(graph, dialect), &graph.table(table).name);
+            let table = table_name(graph, dialect, &graph.table(table).name);
             format!(
                 "EXISTS (SELECT {one}FROM {table} AS r WHERE {on} AND (r.{time} <= t.{time}) IS NOT TRUE)"
             )

@@ -20,6 +20,7 @@ mod demo;
 mod encodings;
 mod events;
 mod facts;
+mod forward;
 mod generated;
 mod guard;
 mod harness;
@@ -88,6 +89,7 @@ harness::tests! {
         encodings::tests,
         events::tests,
         facts::tests,
+        forward::tests,
         generated::tests,
         guard::tests,
         held::tests,

@@ -61,6 +61,33 @@ const DEFECTS: &[Defect] = &[
         ],
     },
     Defect {
+        name: "every-run-begins-anew",
+        what: "a run begins at the oldest though the one before had no time for all",
+        postgres: &[edit("AND p.rule_hash = md5(n.document::text)", "AND false")],
+        mysql: &[edit("AND p.rule_hash = SHA2(n.document, 256)", "AND 1 = 0")],
+        noticed_by: &["forward::SERVER::families_that_stay_do_not_stop_those_behind_them"],
+    },
+    Defect {
+        name: "first-rule-for-ever",
+        what: "every run begins with the first rule",
+        postgres: &[edit("AND e.status = 'stopped'", "AND false")],
+        mysql: &[edit("AND b.status = 'stopped'", "AND 1 = 0")],
+        noticed_by: &["forward::SERVER::a_rule_without_an_end_leaves_time_to_the_next"],
+    },
+    Defect {
+        name: "looked-at-twice",
+        what: "a run that went on where the one before left off does not stop there again",
+        postgres: &[edit(
+            "CASE WHEN v_progress.around THEN v_progress.start_time END, v_progress.start_key\n        ) AS n;\n        IF v_roots",
+            "NULL, NULL\n        ) AS n;\n        IF v_roots",
+        )],
+        mysql: &[edit(
+            "IF v_to_time IS NOT NULL THEN\n                    -- The work table",
+            "IF false THEN\n                    -- The work table",
+        )],
+        noticed_by: &["forward::SERVER::families_that_stay_do_not_stop_those_behind_them"],
+    },
+    Defect {
         name: "forgotten-edge",
         what: "the rows of one table stay when their family goes",
         postgres: &[edit(

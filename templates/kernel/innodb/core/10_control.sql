@@ -219,6 +219,10 @@ CREATE TABLE IF NOT EXISTS run_rule (
     halving        boolean      NOT NULL DEFAULT false,
     cursor_time    varchar(40),
     cursor_key     varchar(255),
+    start_time     varchar(40),
+    start_key      varchar(255),
+    around         boolean      NOT NULL DEFAULT false,
+    rule_hash      varchar(64),
     paced_at       datetime(6),
     paced_size     int,
     paced_rows     bigint       NOT NULL DEFAULT 0,
@@ -229,7 +233,9 @@ CREATE TABLE IF NOT EXISTS run_rule (
     PRIMARY KEY (run_id, rule)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
     COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving:
-        a family that fails is being searched. paced: what pace() measures the last batch by.';
+        a family that fails is being searched. paced: what pace() measures the last batch by. start: where the run before
+        left off, and this one began; around: it has come to the end since, and looks at what lies before;
+        rule_hash: of what the spec said of the rule then.';
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,
@@ -404,6 +410,6 @@ BEGIN
         known_table, known_column, known_key, known_edge, known_index, known_window, known_job, known_trigger, known_setting,
         setting, setting_log, settings, rule_pause, refusal, scheduling, catalog_state, open_hours, last_look, undeletable, backlog,
         run_count, metrics, unarchived, index_state, left_behind, last_left, due_now, backlog_now, kept_run, known_archive,
-        known_shape;
+        known_shape, sweeping;
     CALL drop_shadows_of_tables();
 END;

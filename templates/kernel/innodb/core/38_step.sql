@@ -461,6 +461,23 @@ BEGIN
         CALL perform(p_rule, 'step', '@windrow_run, @windrow_state');
         SET o_state = @windrow_state;
     END IF;
+    IF o_state = 'nothing left' THEN
+        -- What lies before the place where it began comes last. Then the next run begins at the oldest.
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        SELECT IF(p.around OR p.start_time IS NULL, o_state, 'again')
+        INTO o_state
+        FROM run_rule AS p
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        UPDATE run_rule AS p
+        SET p.cursor_time = NULL,
+            p.cursor_key = NULL,
+            p.around = true
+        WHERE p.run_id = p_run
+          AND p.rule = p_rule;
+        COMMIT;
+    END IF;
 END;
 --# create procedure finish
 CREATE PROCEDURE finish(IN p_run bigint, IN p_rule varchar(64), IN p_state varchar(1000))

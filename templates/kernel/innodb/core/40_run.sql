@@ -76,6 +76,67 @@ BEGIN
       AND p.rule = p_rule;
 END;
 
+-- sweeping: the runs that look at all that is due, the oldest first: no dry run, and none of one scope or of another time.
+--# create view sweeping
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW sweeping (run_id, status) AS
+SELECT r.run_id, r.status
+FROM run AS r
+WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
+  AND NOT r.dry_run
+  AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of');
+
+-- left_off: where such a run goes on: at the cursor of a rule, where the one before had more to look at. What stays is passed
+-- over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the rule begins at the oldest,
+-- since the cursor may be of another column; rules of single rows begin at the oldest, since only what is
+-- held stays of these, and so do those whose families workers share out.
+--# create procedure left_off
+CREATE PROCEDURE left_off(IN p_run bigint, IN p_rule varchar(64), OUT o_time varchar(40), OUT o_key varchar(255))
+SQL SECURITY DEFINER
+COMMENT 'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.'
+BEGIN
+    DECLARE v_kind varchar(20);
+    DECLARE v_last bigint;
+    CALL kind_of(p_rule, v_kind);
+    SELECT MAX(b.run_id)
+    INTO v_last
+    FROM sweeping AS r
+    CROSS JOIN spec AS s
+    JOIN sweeping AS b ON b.run_id BETWEEN r.run_id - 1000 AND r.run_id - 1
+    JOIN run_rule AS o ON o.run_id = b.run_id AND o.rule = p_rule
+    WHERE r.run_id = p_run
+      AND (v_kind = 'timed' OR v_kind = 'end-time' AND s.workers = 1);
+    SET o_time = NULL, o_key = NULL;
+    SELECT MAX(p.cursor_time), MAX(p.cursor_key)
+    INTO o_time, o_key
+    FROM run_rule AS p
+    JOIN rule AS n ON n.rule = p.rule
+    WHERE p.run_id = v_last
+      AND p.rule = p_rule
+      AND p.rule_hash = SHA2(n.document, 256);
+END;
+
+-- had_its_turn: where the run before had no time for all rules, the one at which that ended comes last, so that it cannot take the
+-- time of the others for ever. Several workers keep to one order.
+--# create procedure had_its_turn
+CREATE PROCEDURE had_its_turn(IN p_run bigint, OUT o_position int)
+SQL SECURITY DEFINER
+COMMENT 'The position of the rule at which the run before p_run had no more time; run p_run begins behind it. 0: at the first rule.'
+BEGIN
+    SET o_position = COALESCE((
+        SELECT n.position
+        FROM sweeping AS r
+        JOIN spec AS s ON s.workers = 1
+        JOIN sweeping AS b ON b.run_id = (SELECT MAX(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1)
+        JOIN run_rule AS p ON p.run_id = b.run_id
+        JOIN rule AS n ON n.rule = p.rule
+        WHERE r.run_id = p_run
+          AND b.status = 'stopped'
+          AND p.cursor_time IS NOT NULL
+        ORDER BY p.updated_at DESC
+        LIMIT 1
+    ), 0);
+END;
+
 -- run_open: the progress rows of a run.
 --# create procedure run_open
 CREATE PROCEDURE run_open(IN p_run bigint, IN p_rule varchar(64))
@@ -86,13 +147,18 @@ BEGIN
     DECLARE v_rule  varchar(64);
     DECLARE v_name  varchar(64);
     DECLARE v_batch bigint;
+    DECLARE v_time  varchar(40);
+    DECLARE v_key   varchar(255);
     CALL note_catalog(p_run);
     SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(p_rule, r.rule);
     WHILE v_place IS NOT NULL DO
         SELECT r.rule, r.batch_setting INTO v_rule, v_name FROM rule AS r WHERE r.position = v_place;
         CALL setting_of(v_rule, v_name, v_batch);
-        INSERT INTO run_rule (run_id, rule, batch_families)
-        VALUES (p_run, v_rule, v_batch);
+        CALL left_off(p_run, v_rule, v_time, v_key);
+        INSERT INTO run_rule (run_id, rule, batch_families, cursor_time, cursor_key, start_time, start_key, rule_hash)
+        SELECT p_run, r.rule, v_batch, v_time, v_key, v_time, v_key, SHA2(r.document, 256)
+        FROM rule AS r
+        WHERE r.rule = v_rule;
         INSERT INTO run_table (run_id, rule, position, table_name)
         SELECT p_run, t.rule, t.position, t.table_name
         FROM rule_table AS t

@@ -17,6 +17,7 @@ BEGIN
     DECLARE v_only     longtext;
     DECLARE v_rule     varchar(64);
     DECLARE v_place    int;
+    DECLARE v_turn     int;
     DECLARE v_state    varchar(1000);
     DECLARE v_reason   varchar(1000);
     DECLARE v_result   longtext;
@@ -98,7 +99,10 @@ BEGIN
     UNTIL v_number >= 5 END REPEAT;
     IF v_run IS NOT NULL THEN
         CALL option_of(p_options, 'rule', v_only);
-        SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_only, r.rule);
+        CALL had_its_turn(v_run, v_turn);
+        SET v_place = (
+            SELECT r.position FROM rule AS r WHERE r.rule = COALESCE(v_only, r.rule) ORDER BY r.position <= v_turn, r.position LIMIT 1
+        );
         WHILE v_place IS NOT NULL AND COALESCE(v_state, '') NOT IN ('cancelled', 'paused', 'time budget spent', 'window closed') DO
             SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_place;
             SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
@@ -130,7 +134,17 @@ BEGIN
                 WHEN v_reason = 'nothing left' OR v_reason LIKE 'rule %' AND v_state <> 'nothing left' THEN v_state
                 ELSE v_reason
             END;
-            SELECT MIN(r.position) INTO v_place FROM rule AS r WHERE r.rule = COALESCE(v_only, r.rule) AND r.position > v_place;
+            SET v_place = (
+                SELECT r.position
+                FROM rule AS r
+                WHERE r.rule = COALESCE(v_only, r.rule)
+                  AND (
+                      (r.position <= v_turn) > (v_place <= v_turn)
+                      OR (r.position <= v_turn) = (v_place <= v_turn) AND r.position > v_place
+                  )
+                ORDER BY r.position <= v_turn, r.position
+                LIMIT 1
+            );
         END WHILE;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
         START TRANSACTION;

@@ -117,7 +117,7 @@ BEGIN
     END IF;
 END;
 
--- undeletable: what the last look at each rule left, and why: the first that it came upon, which is the oldest, and how long
+-- undeletable: what the last look at each rule left, and why: the first that it came upon, and how long
 -- ago that ended, where it still is there and its rule is not of single rows.
 --# create view undeletable
 CREATE OR REPLACE SQL SECURITY DEFINER VIEW undeletable (rule, reason, families, sample_key, oldest_age_seconds, run_id) AS

@@ -39,6 +39,8 @@ BEGIN
     DECLARE v_take      bigint;
     DECLARE v_key       varchar(255);
     DECLARE v_time      datetime(6);
+    DECLARE v_to_time   datetime(6);
+    DECLARE v_to_key    varchar(255);
     DECLARE v_rows      longtext;
     DECLARE v_claim     longtext;
     DECLARE v_is_last   boolean;
@@ -91,8 +93,10 @@ BEGIN
             FROM run AS r
             CROSS JOIN control AS c
             WHERE r.run_id = p_run;
-            SELECT p.families, p.batch_families, p.halving
-            INTO v_done, v_present, v_halving
+            SELECT
+                p.families, p.batch_families, p.halving, COALESCE(p.cursor_time, v_least), COALESCE(p.cursor_key, v_first),
+                IF(p.around, p.start_time, NULL), p.start_key
+            INTO v_done, v_present, v_halving, v_time, v_key, v_to_time, v_to_key
             FROM run_rule AS p
             WHERE p.run_id = p_run
               AND p.rule = p_rule
@@ -225,8 +229,20 @@ BEGIN
                 END IF;
                 SELECT COUNT(r.id) INTO v_last FROM work_root AS r;
             ELSE
+                REPLACE INTO work_cursor (only_row, ended, id)
+                VALUES (1, v_time, v_key);
                 SET @windrow_limit = v_take;
                 CALL perform(p_rule, 'next', '@windrow_limit');
+                IF v_to_time IS NOT NULL THEN
+                    -- The work table has the type and the collation of the key.
+                    REPLACE INTO work_cursor (only_row, ended, id)
+                    VALUES (1, v_to_time, v_to_key);
+                    DELETE r
+                    FROM work_root AS r
+                    STRAIGHT_JOIN work_cursor AS c
+                    WHERE r.ended > c.ended
+                       OR r.ended = c.ended AND r.id > c.id;
+                END IF;
                 -- COUNT(*) of a whole table would start threads on MySQL.
                 SELECT COUNT(r.id) INTO v_last FROM work_root AS r;
                 IF v_last = 0 THEN
@@ -286,9 +302,6 @@ BEGIN
                 )
                 WHERE c.run_id = p_run
                   AND c.rule = p_rule;
-            ELSE
-                REPLACE INTO work_cursor (only_row, ended, id)
-                SELECT 1, r.ended, r.id FROM work_root AS r ORDER BY r.ended DESC, r.id DESC LIMIT 1;
             END IF;
             CALL record_skips(p_run, p_rule);
             CALL record_rows(p_run, p_rule, v_rows);
@@ -335,9 +348,6 @@ BEGIN
             )
             WHERE c.run_id = p_run
               AND c.rule = p_rule;
-        ELSE
-            REPLACE INTO work_cursor (only_row, ended, id)
-            VALUES (1, v_time, v_key);
         END IF;
         UPDATE run_rule AS p
         SET p.batches = p.batches + 1,

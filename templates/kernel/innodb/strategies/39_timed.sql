@@ -169,6 +169,8 @@ BEGIN
     DECLARE v_from      datetime(6);
     DECLARE v_to        datetime(6);
     DECLARE v_key       varchar(255);
+    DECLARE v_to_time   datetime(6);
+    DECLARE v_to_key    varchar(255);
     DECLARE v_rows      longtext;
     DECLARE v_plain     boolean;
     DECLARE v_by_family boolean;
@@ -222,8 +224,8 @@ BEGIN
             FROM run AS r
             CROSS JOIN control AS c
             WHERE r.run_id = p_run;
-            SELECT p.families, p.batch_families, p.halving, p.cursor_time, p.cursor_key
-            INTO v_done, v_present, v_halving, v_from, v_key
+            SELECT p.families, p.batch_families, p.halving, p.cursor_time, p.cursor_key, IF(p.around, p.start_time, NULL), p.start_key
+            INTO v_done, v_present, v_halving, v_from, v_key, v_to_time, v_to_key
             FROM run_rule AS p
             WHERE p.run_id = p_run
               AND p.rule = p_rule
@@ -299,8 +301,12 @@ BEGIN
             END IF;
             IF v_by_family THEN
                 SET v_to = v_from;
-                CALL next_timed(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to, v_key, v_last);
-                IF v_last = 0 THEN
+                CALL next_timed(p_rule, v_cutoff, LEAST(v_take, v_limit - v_done), v_to_time, v_to_key, v_to, v_key, v_last);
+                IF v_last = 0 AND v_to_time IS NOT NULL AND v_to_key IS NOT NULL THEN
+                    COMMIT;
+                    SET o_state = 'nothing left';
+                    LEAVE step;
+                ELSEIF v_last = 0 THEN
                     -- Then what belongs to none.
                     CALL setting_of(p_rule, 'batch_rows', v_batch);
                     CALL timed_least(p_rule, v_from);
@@ -319,6 +325,7 @@ BEGIN
                 SET v_take = v_last;
                 CALL judge_timed(p_rule, v_cutoff, v_as_of, true, v_families);
             ELSE
+                SET v_cutoff = LEAST(v_cutoff, COALESCE(v_to_time, v_cutoff));
                 CALL window_timed(p_rule, v_from, v_cutoff, v_take, v_limit - v_done, v_from, v_to);
                 IF v_from IS NULL THEN
                     COMMIT;
@@ -509,7 +516,7 @@ BEGIN
         CALL work_timed(p_rule, v_plain);
         -- Families first, then what belongs to none.
         IF v_by_family THEN
-            CALL next_timed(p_rule, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)), v_from, v_key, v_found);
+            CALL next_timed(p_rule, v_cutoff, LEAST(v_most, GREATEST(v_limit - v_families, 1)), NULL, NULL, v_from, v_key, v_found);
             IF v_found = 0 THEN
                 SET v_by_family = false, v_from = v_start;
                 ITERATE batches;

@@ -280,16 +280,18 @@ END;
 -- next_timed: the next families that are due, the oldest first, after a cursor.
 --# create procedure next_timed
 CREATE PROCEDURE next_timed(
-    IN    p_rule   varchar(64),
-    IN    p_cutoff datetime(6),
-    IN    p_limit  bigint,
-    INOUT o_time   datetime(6),
-    INOUT o_key    varchar(255),
-    OUT   o_found  bigint
+    IN    p_rule    varchar(64),
+    IN    p_cutoff  datetime(6),
+    IN    p_limit   bigint,
+    IN    p_to_time datetime(6),
+    IN    p_to_key  varchar(255),
+    INOUT o_time    datetime(6),
+    INOUT o_key     varchar(255),
+    OUT   o_found   bigint
 )
 SQL SECURITY DEFINER
 COMMENT 'Fills work_next with the next p_limit roots before p_cutoff, behind o_time and o_key, which are then those of
-    the last one. Reads only.'
+    the last one; up to p_to_time and p_to_key where both are given. Reads only.'
 BEGIN
     IF o_key IS NULL THEN
         SELECT JSON_VALUE(r.document, '$.first_key') INTO o_key FROM rule AS r WHERE r.rule = p_rule;
@@ -299,6 +301,16 @@ BEGIN
     VALUES (1, o_time, o_key);
     SET @windrow_cutoff = p_cutoff, @windrow_limit = p_limit;
     CALL perform(p_rule, 'next', '@windrow_cutoff, @windrow_limit');
+    -- A place among the windows has no key.
+    IF p_to_time IS NOT NULL AND p_to_key IS NOT NULL THEN
+        REPLACE INTO work_cursor (only_row, due, id)
+        VALUES (1, p_to_time, p_to_key);
+        DELETE n
+        FROM work_next AS n
+        STRAIGHT_JOIN work_cursor AS c
+        WHERE n.due > c.due
+           OR n.due = c.due AND n.id > c.id;
+    END IF;
     -- COUNT(*) of a whole table would start threads on MySQL.
     SELECT COUNT(n.id) INTO o_found FROM work_next AS n;
     IF o_found > 0 THEN

@@ -439,6 +439,10 @@ CREATE TABLE IF NOT EXISTS run_rule (
     halving        boolean     NOT NULL DEFAULT false,
     cursor_time    text,
     cursor_key     text,
+    start_time     text,
+    start_key      text,
+    around         boolean     NOT NULL DEFAULT false,
+    rule_hash      text,
     table_names    text[]      NOT NULL,
     table_rows     bigint[]    NOT NULL,
     gone           text[]      NOT NULL DEFAULT '{}',
@@ -454,7 +458,9 @@ CREATE TABLE IF NOT EXISTS run_rule (
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
     'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being '
-    'searched. gone: what a dry run already counted. paced: what pace() measures the last batch by.';
+    'searched. gone: what a dry run already counted. paced: what pace() measures the last batch by. start: where the run before left off, '
+    'and this one began; around: it has come to the end since, and looks at what lies before; rule_hash: of what the spec said of the rule '
+    'then.';
 --# create view run_table
 CREATE OR REPLACE VIEW run_table AS
 SELECT

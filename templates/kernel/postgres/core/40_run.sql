@@ -147,6 +147,78 @@ $windrow$;
 COMMENT ON FUNCTION run_begin(jsonb) IS
     'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run.';
 
+-- sweeping: the runs that look at all that is due, the oldest first: no dry run, and none of one scope or of another time.
+--# create view sweeping
+CREATE OR REPLACE VIEW sweeping AS
+SELECT r.run_id
+FROM run AS r
+WHERE r.trigger NOT IN ('PURGE', 'STAMP')
+  AND NOT r.dry_run
+  AND NOT r.options ?| ARRAY['scope', 'retention', 'as_of'];
+--# comment on view sweeping
+COMMENT ON VIEW sweeping IS
+    'Runs of which the next one goes on where they left off.';
+
+-- left_off: where such a run goes on: at the cursor of a rule, where the one before had more to look at. What stays is passed
+-- over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the rule begins at the oldest,
+-- since the cursor may be of another column; rules of single rows begin at the oldest, since only what is
+-- held stays of these, and so do those whose families workers share out.
+--# create function left_off
+CREATE OR REPLACE FUNCTION left_off(p_run bigint, p_rule text, OUT o_time text, OUT o_key text)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT p.cursor_time, p.cursor_key
+    FROM sweeping AS r
+    JOIN rule AS n ON n.rule = p_rule
+    CROSS JOIN spec AS s
+    CROSS JOIN LATERAL (
+        SELECT o.cursor_time, o.cursor_key, o.rule_hash
+        FROM sweeping AS b
+        JOIN run_rule AS o ON o.run_id = b.run_id AND o.rule = p_rule
+        WHERE b.run_id BETWEEN p_run - 1000 AND p_run - 1
+        ORDER BY b.run_id DESC
+        LIMIT 1
+    ) AS p
+    WHERE r.run_id = p_run
+      AND p.rule_hash = md5(n.document::text)
+      AND (n.strategy IN ('removal-time', 'age') OR n.strategy = 'end-time' AND s.workers = 1)
+$windrow$;
+--# comment on function left_off
+COMMENT ON FUNCTION left_off(bigint, text) IS
+    'Where run p_run takes p_rule up: the cursor of the latest run before it that had more to look at; NULL: at the oldest.';
+
+-- rules_of: the rules of a run in the order in which it takes them. Where the run before it had no time for all, the one at which
+-- that ended comes last, so that it cannot take the time of the others for ever. Several workers keep to one order.
+--# create function rules_of
+CREATE OR REPLACE FUNCTION rules_of(p_run bigint)
+RETURNS text[]
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+    SELECT array_agg(n.rule ORDER BY n.position <= coalesce(l.position, 0), n.position)
+    FROM rule AS n
+    LEFT JOIN (
+        SELECT o.position
+        FROM sweeping AS r
+        JOIN spec AS s ON s.workers = 1
+        CROSS JOIN LATERAL (
+            SELECT max(b.run_id) AS run_id FROM sweeping AS b WHERE b.run_id BETWEEN p_run - 1000 AND p_run - 1
+        ) AS b
+        JOIN run AS e ON e.run_id = b.run_id AND e.status = 'stopped'
+        JOIN run_rule AS p ON p.run_id = b.run_id AND p.cursor_key IS NOT NULL
+        JOIN rule AS o ON o.rule = p.rule
+        WHERE r.run_id = p_run
+        ORDER BY p.updated_at DESC
+        LIMIT 1
+    ) AS l ON true
+    WHERE (SELECT r.options ->> 'rule' FROM run AS r WHERE r.run_id = p_run) IS NULL
+       OR n.rule = (SELECT r.options ->> 'rule' FROM run AS r WHERE r.run_id = p_run)
+$windrow$;
+--# comment on function rules_of
+COMMENT ON FUNCTION rules_of(bigint) IS
+    'The rules of run p_run in the order in which it takes them: what had its turn when time was up comes last.';
+
 -- run_open: the progress rows of a run, one per rule.
 --# create function run_open
 CREATE OR REPLACE FUNCTION run_open(p_run bigint, p_rule text, p_catalog jsonb)
@@ -156,11 +228,14 @@ SET search_path FROM CURRENT
 AS $windrow$
     INSERT INTO catalog_state (run_id, state)
     VALUES (p_run, p_catalog);
-    INSERT INTO run_rule (run_id, rule, batch_families, table_names, table_rows)
+    INSERT INTO run_rule (run_id, rule, batch_families, table_names, table_rows, cursor_time, cursor_key, start_time, start_key,
+        rule_hash)
     SELECT
         p_run, r.rule, coalesce(setting_of(r.rule, 'batch_families'), setting_of(r.rule, 'batch_rows')),
-        r.tables, array_fill(0::bigint, ARRAY[cardinality(r.tables)])
+        r.tables, array_fill(0::bigint, ARRAY[cardinality(r.tables)]), l.o_time, l.o_key, l.o_time, l.o_key,
+        md5(r.document::text)
     FROM rule AS r
+    LEFT JOIN LATERAL left_off(p_run, r.rule) AS l ON true
     WHERE p_rule IS NULL OR r.rule = p_rule;
 $windrow$;
 --# comment on function run_open
@@ -429,13 +504,29 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_strategy text := (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule);
+    v_state    text;
 BEGIN
+    -- A strategy that no rule has is not installed.
     IF v_strategy IN ('removal-time', 'age') THEN
-        RETURN timed_step(p_run, p_rule);
+        v_state := timed_step(p_run, p_rule);
     ELSIF v_strategy IN ('expiry', 'orphan', 'keep-last') THEN
-        RETURN single_step(p_run, p_rule);
+        v_state := single_step(p_run, p_rule);
+    ELSE
+        v_state := end_time_step(p_run, p_rule);
     END IF;
-    RETURN end_time_step(p_run, p_rule);
+    IF v_state = 'nothing left' THEN
+        -- What lies before the place where it began comes last. Then the next run begins at the oldest.
+        UPDATE run_rule AS r
+        SET cursor_time = NULL,
+            cursor_key = NULL,
+            around = true
+        FROM (SELECT p.around OR p.start_time IS NULL AS is_through FROM run_rule AS p WHERE p.run_id = p_run AND p.rule = p_rule) AS o
+        WHERE r.run_id = p_run
+          AND r.rule = p_rule
+        RETURNING CASE WHEN o.is_through THEN v_state ELSE 'again' END
+        INTO v_state;
+    END IF;
+    RETURN v_state;
 END
 $windrow$;
 --# comment on function step

@@ -29,43 +29,40 @@ BEGIN
     END IF;
     COMMIT;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-    FOREACH v_rule IN ARRAY v_known.rules LOOP
-        v_state := NULL;
-        IF p_options OPERATOR(pg_catalog.->>) 'rule' IS NULL OR p_options OPERATOR(pg_catalog.->>) 'rule' OPERATOR(pg_catalog.=) v_rule THEN
-            v_rest := 0;
-            LOOP
-                BEGIN
-                    IF v_rest OPERATOR(pg_catalog.>) 0 THEN
-                        -- A transaction that does nothing else: no lock is held, and no snapshot for long.
-                        PERFORM pg_catalog.pg_sleep(v_rest);
-                        v_rest := 0;
-                        v_state := 'again';
-                    ELSE
-                        SELECT p.o_rest, p.o_state INTO v_rest, v_state FROM windrow.pace(v_run, v_rule) AS p;
-                        v_state := CASE
-                            WHEN v_state IS NOT NULL THEN v_state
-                            WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
-                            ELSE windrow.step(v_run, v_rule)
-                        END;
-                        PERFORM windrow.check_caller(current_user, false);
-                    END IF;
-                EXCEPTION
-                    WHEN query_canceled THEN
-                        v_state := 'cancelled';
-                    WHEN OTHERS THEN
-                        v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
-                END;
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-                EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
-            END LOOP;
-            IF v_known.workers OPERATOR(pg_catalog.>) 1 THEN
-                PERFORM windrow.sweep_leave(v_run, v_rule, v_state);
-                COMMIT;
-                SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-            END IF;
+    FOREACH v_rule IN ARRAY windrow.rules_of(v_run) LOOP
+        v_rest := 0;
+        LOOP
+            BEGIN
+                IF v_rest OPERATOR(pg_catalog.>) 0 THEN
+                    -- A transaction that does nothing else: no lock is held, and no snapshot for long.
+                    PERFORM pg_catalog.pg_sleep(v_rest);
+                    v_rest := 0;
+                    v_state := 'again';
+                ELSE
+                    SELECT p.o_rest, p.o_state INTO v_rest, v_state FROM windrow.pace(v_run, v_rule) AS p;
+                    v_state := CASE
+                        WHEN v_state IS NOT NULL THEN v_state
+                        WHEN v_rest OPERATOR(pg_catalog.>) 0 THEN 'again'
+                        ELSE windrow.step(v_run, v_rule)
+                    END;
+                    PERFORM windrow.check_caller(current_user, false);
+                END IF;
+            EXCEPTION
+                WHEN query_canceled THEN
+                    v_state := 'cancelled';
+                WHEN OTHERS THEN
+                    v_state := pg_catalog.format('error %s: %s', SQLSTATE, SQLERRM);
+            END;
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+            EXIT WHEN v_state OPERATOR(pg_catalog.<>) ALL (ARRAY['more', 'again']);
+        END LOOP;
+        IF v_known.workers OPERATOR(pg_catalog.>) 1 THEN
+            PERFORM windrow.sweep_leave(v_run, v_rule, v_state);
+            COMMIT;
+            SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         END IF;
-        v_reasons := pg_catalog.array_append(v_reasons, v_state);
+        v_reasons[pg_catalog.array_position(v_known.rules, v_rule)] := v_state;
         EXIT WHEN v_state OPERATOR(pg_catalog.=) ANY (ARRAY['cancelled', 'paused', 'time budget spent', 'window closed']);
     END LOOP;
     BEGIN

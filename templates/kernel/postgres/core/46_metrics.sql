@@ -175,8 +175,8 @@ FROM (
 ) AS s;
 --# comment on view undeletable
 COMMENT ON VIEW undeletable IS
-    'What is due and stays, by rule and reason, as the last run saw it that looked: sample_key is the first that it came upon, which is '
-    'the oldest. Its age is of now; NULL where it is gone, or the rule is of single rows.';
+    'What is due and stays, by rule and reason, as the last run saw it that looked: sample_key is the first that it came upon. Its age is '
+    'of now; NULL where it is gone, or the rule is of single rows.';
 
 -- backlog: how much is due, how fast more becomes due, and how fast it goes.
 --# create view backlog

@@ -22,6 +22,7 @@ callable (routine, role) AS (
             ('check_caller', 'operator'),
             ('run_begin', 'operator'),
             ('run_end', 'operator'),
+            ('rules_of', 'operator'),
             ('count_backlog', 'operator'),
             ('run_unlock', 'operator'),
             ('pace', 'operator'),

@@ -54,7 +54,8 @@ BEGIN
         INTO v_roots, v_last
         FROM next_roots(
             p_rule, v_run.as_of, seconds(v_run.options ->> 'retention'), v_run.options ->> 'scope',
-            v_progress.cursor_time, v_progress.cursor_key, v_take, v_progress.gone, false
+            v_progress.cursor_time, v_progress.cursor_key, v_take, v_progress.gone, false,
+            CASE WHEN v_progress.around THEN v_progress.start_time END, v_progress.start_key
         ) AS n;
         IF v_roots IS NULL THEN
             RETURN 'nothing left';

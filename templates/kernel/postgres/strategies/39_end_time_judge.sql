@@ -384,6 +384,8 @@ CREATE OR REPLACE FUNCTION next_roots(
     p_take      bigint,
     p_gone      text[],
     p_ends      boolean,
+    p_to_time   text DEFAULT NULL,
+    p_to_key    text DEFAULT NULL,
     OUT o_roots text[],
     OUT o_last  text,
     OUT o_ends  text[],
@@ -406,22 +408,23 @@ BEGIN
         FROM (
             SELECT g.*
             FROM %2$s($1, $2, $3, %3$L, %4$L, $4 + cardinality($5)) AS g
-            WHERE cardinality($5) = 0 OR g.root::text NOT IN (SELECT x.id FROM unnest($5) AS x(id))
+            WHERE (cardinality($5) = 0 OR g.root::text NOT IN (SELECT x.id FROM unnest($5) AS x(id)))%6$s
             ORDER BY g.%1$I, g.root
             LIMIT $4
         ) AS n',
         v_rule.document ->> 'along', routine_of(p_rule, 'next'), coalesce(p_time, '-infinity'),
             coalesce(p_key, v_rule.document ->> 'first_key'),
-        CASE WHEN p_ends THEN 'array_agg(to_json(n.ended)::text), jsonb_agg(n.root)' ELSE 'NULL, NULL' END
+        CASE WHEN p_ends THEN 'array_agg(to_json(n.ended)::text), jsonb_agg(n.root)' ELSE 'NULL, NULL' END,
+        CASE WHEN p_to_time IS NOT NULL THEN format(' AND (g.%I, g.root) <= (%L, %L)', v_rule.document ->> 'along', p_to_time, p_to_key) END
     )
     INTO o_roots, o_last, o_ends, o_keys
     USING p_as_of, p_retention, p_scope, p_take, p_gone;
 END
 $windrow$;
 --# comment on function next_roots
-COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[], boolean) IS
-    'The next p_take roots of p_rule behind p_time and p_key, oldest first: keys, the time of the last in the search, and with p_ends ends '
-    'and keys as JSON has them; NULL where none is left. Reads only.';
+COMMENT ON FUNCTION next_roots(text, timestamptz, bigint, text, text, text, bigint, text[], boolean, text, text) IS
+    'The next p_take roots of p_rule behind p_time and p_key, up to p_to_time and p_to_key where these are given, oldest first: keys, the '
+    'time of the last in the search, and with p_ends ends and keys as JSON has them; NULL where none is left. Reads only.';
 
 -- cascades_of: the tables of a rule whose rows are left to foreign keys, by their places among its tables, and what the server
 -- has counted of them in this session. Where a foreign key cascades, the server looks for the rows of a table with every row that

@@ -288,9 +288,15 @@ BEGIN
     IF v_by_family THEN
         SELECT n.o_roots, n.o_last
         INTO v_roots, v_to
-        FROM next_timed(p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families)) AS n;
+        FROM next_timed(
+            p_rule, coalesce(v_progress.cursor_time, c_first), v_progress.cursor_key, v_cutoff, least(v_take, v_families),
+            CASE WHEN v_progress.around THEN v_progress.start_time END, CASE WHEN v_progress.around THEN v_progress.start_key END
+        ) AS n;
         v_take := cardinality(v_roots);
         IF v_take = 0 THEN
+            IF v_progress.around AND v_progress.start_key IS NOT NULL THEN
+                RETURN 'nothing left';
+            END IF;
             UPDATE run_rule AS r
             SET batch_families = setting_of(p_rule, 'batch_rows'),
                 halving = false,
@@ -303,6 +309,11 @@ BEGIN
         END IF;
         v_instant := v_take = 1;
     ELSE
+        IF v_progress.around THEN
+            EXECUTE format('SELECT least($1::%1$s, $2::%1$s)::text', time_type_of(p_rule))
+            INTO v_cutoff
+            USING v_cutoff, v_progress.start_time;
+        END IF;
         SELECT w.o_from, w.o_to
         INTO v_from, v_to
         FROM window_timed(

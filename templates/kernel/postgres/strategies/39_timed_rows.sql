@@ -138,6 +138,7 @@ COMMENT ON FUNCTION window_timed(text, text, text, bigint, bigint, bigint[]) IS
 --# create function next_timed
 CREATE OR REPLACE FUNCTION next_timed(
     p_rule text, p_time text, p_key text, p_cutoff text, p_limit bigint,
+    p_to_time text DEFAULT NULL, p_to_key text DEFAULT NULL,
     OUT o_roots text[], OUT o_last text
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -158,22 +159,28 @@ BEGIN
         FROM (
             SELECT r.o_key, r.o_time
             FROM %s AS r
-            WHERE r.o_time >= %L %s AND r.o_time < %L AND r.o_root
+            WHERE r.o_time >= %L %s AND r.o_time < %L AND r.o_root%s
             ORDER BY r.o_time, r.o_key
             LIMIT $1
         ) AS n
         $next$,
         rows_timed(p_rule), p_time,
         coalesce(format('AND (r.o_time > %L OR r.o_key > ', p_time) || quote_literal(p_key) || ')', ''),
-        p_cutoff
+        p_cutoff,
+        -- A place among the windows has no key.
+        CASE
+            WHEN p_to_key IS NOT NULL
+                THEN format(' AND r.o_time <= %1$L AND (r.o_time < %1$L OR r.o_key <= %2$L)', p_to_time, p_to_key)
+        END
     )
     INTO o_roots, o_last
     USING p_limit;
 END
 $windrow$;
 --# comment on function next_timed
-COMMENT ON FUNCTION next_timed(text, text, text, text, bigint) IS
-    'The next p_limit roots with a time before p_cutoff, from p_time and p_key on, and the last one''s time. Reads only.';
+COMMENT ON FUNCTION next_timed(text, text, text, text, bigint, text, text) IS
+    'The next p_limit roots with a time before p_cutoff, from p_time and p_key on, up to p_to_time and p_to_key where these are given, '
+    'and the last one''s time. Reads only.';
 
 -- keys_that_stay: the keys of what holds keep of a plain rule: its own, and in a window, or of the row with a key, those of others.
 --# create function keys_that_stay

@@ -1,0 +1,223 @@
+//! Every run gets forward: what stays is passed over by the next run, and no rule takes the time of the others for ever.
+
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use crate::harness::tests;
+use crate::support::graphs::graph_of;
+use crate::support::installation::Installation;
+
+tests! {
+    each_server: [
+        families_that_stay_do_not_stop_those_behind_them,
+        windows_that_stay_do_not_stop_those_behind_them,
+        families_by_removal_time_do_not_stop_those_behind_them,
+        rows_of_one_table_do_not_stop_those_behind_them,
+        a_rule_without_an_end_leaves_time_to_the_next,
+        another_spec_begins_at_the_oldest,
+    ],
+}
+
+/// How many rows stay; they are older than those that are due.
+const STAY: usize = 7;
+
+/// More runs than there are rows: one that gets forward by a single batch is enough.
+const RUNS: usize = 30;
+
+fn end_time(name: &str) -> String {
+    format!(
+        "[rules.{name}s]
+strategy  = \"end-time\"
+root      = \"{name}\"
+final     = {{ state = 1 }}
+end_time  = \"at\"
+retention = {{ default = \"30d\" }}
+"
+    )
+}
+
+fn removal_time(unit: &str) -> String {
+    format!(
+        "[rules.jobs]
+strategy = \"removal-time\"
+root     = \"job\"
+time     = \"at\"
+tables   = [\"part: job\", \"job: id\"]
+unit     = \"{unit}\"
+"
+    )
+}
+
+const AGE: &str = r#"[rules.jobs]
+strategy  = "age"
+root      = "job"
+time      = "at"
+retention = { default = "30d" }
+"#;
+
+/// An installation whose runs do some five batches of one root each before their time is up: they rest after each.
+fn installation(dialect: Dialect, rules: &str) -> Installation {
+    let parts = if rules.contains("part:") {
+        "part = { key = \"id integer\", parents = [\"job -> job.id\"] }\n"
+    } else {
+        ""
+    };
+    let spec = format!(
+        "name = \"forward\"\n\n[tables]\njob  = {{ key = \"id integer\" }}\nnote = {{ key = \"id integer\" }}\n{parts}\n{rules}"
+    );
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE job (id integer PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time});
+         CREATE TABLE note (id integer PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time});
+         CREATE TABLE part (id integer PRIMARY KEY, job integer, at {time});"
+    );
+    let spec = match rules.contains("root     = \"note\"") || rules.contains("root      = \"note\"")
+    {
+        true => spec,
+        false => spec.replace("note = { key = \"id integer\" }\n", ""),
+    };
+    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+    installation.arm();
+    for rule in installation.texts("SELECT rule FROM W.rule") {
+        let batch = if rules.contains("end-time") || rules.contains("\"family\"") {
+            "batch_families"
+        } else {
+            "batch_rows"
+        };
+        for (name, value) in [(batch, 1), ("nice", 10_000), ("time_budget", 1)] {
+            let options = json!({"rule": rule, "name": name, "value": value});
+            installation
+                .call("set_setting", options)
+                .expect("a setting");
+        }
+    }
+    installation
+}
+
+/// Rows that are held, and younger ones that are due.
+fn fill(installation: &mut Installation, table: &str, rule: &str) {
+    for id in 1..=STAY + 3 {
+        let at = format!("2025-01-{id:02} 12:00:00");
+        installation.execute(&format!(
+            "INSERT INTO {table} (id, at) VALUES ({id}, '{at}')"
+        ));
+        if id <= STAY {
+            let hold = json!({"rule": rule, "key": id.to_string(), "reason": "audit"});
+            installation.set_hold(hold).expect("a hold");
+        }
+    }
+}
+
+fn left(installation: &mut Installation, table: &str) -> Vec<String> {
+    installation.texts(&format!("SELECT id FROM {table} ORDER BY id"))
+}
+
+fn run(installation: &mut Installation) -> Value {
+    installation.run(json!({})).expect("a run")
+}
+
+/// Runs until something is true of what is left.
+fn run_until(installation: &mut Installation, table: &str, enough: impl Fn(&[String]) -> bool) {
+    let mut told = Vec::new();
+    for _ in 0..RUNS {
+        told.push(run(installation)["reason"].clone());
+        if enough(&left(installation, table)) {
+            return;
+        }
+    }
+    let progress = installation.rows(
+        "SELECT run_id, rule, cursor_time, cursor_key, batches FROM W.run_rule ORDER BY run_id",
+    );
+    panic!(
+        "{table} still has {:?} after {told:?}\n{progress:?}",
+        left(installation, table)
+    );
+}
+
+fn those_behind_go(dialect: Dialect, rules: &str) {
+    let mut installation = installation(dialect, rules);
+    fill(&mut installation, "job", "jobs");
+    let first = run(&mut installation);
+    assert_eq!(
+        first["status"], "stopped",
+        "the first run has not enough time: {first}"
+    );
+    run_until(&mut installation, "job", |left| left.len() == STAY);
+    let held: Vec<String> = (1..=STAY).map(|id| id.to_string()).collect();
+    assert_eq!(left(&mut installation, "job"), held, "what is held stays");
+    // What may go meanwhile is found, though it lies before the place where the last run ended.
+    let release = json!({"rule": "jobs", "key": "2"});
+    installation
+        .call("release_hold", release)
+        .expect("a release");
+    run_until(&mut installation, "job", |left| {
+        !left.contains(&"2".to_owned())
+    });
+    assert_eq!(left(&mut installation, "job").len(), STAY - 1);
+    // A run that has the time looks at each of them once, wherever it begins.
+    for name in ["nice", "time_budget"] {
+        let options = json!({"rule": "jobs", "name": name, "value": null});
+        installation
+            .call("set_setting", options)
+            .expect("a setting");
+    }
+    for _ in 0..2 {
+        let run = run(&mut installation);
+        assert_eq!(run["status"], "done", "{run}");
+        let held = &run["rules"][0]["skipped"]["HELD"];
+        assert_eq!(held, &json!(STAY - 1), "{run}");
+    }
+}
+
+fn families_that_stay_do_not_stop_those_behind_them(dialect: Dialect) {
+    those_behind_go(dialect, &end_time("job"));
+}
+
+fn windows_that_stay_do_not_stop_those_behind_them(dialect: Dialect) {
+    those_behind_go(dialect, &removal_time("window"));
+}
+
+fn families_by_removal_time_do_not_stop_those_behind_them(dialect: Dialect) {
+    those_behind_go(dialect, &removal_time("family"));
+}
+
+fn rows_of_one_table_do_not_stop_those_behind_them(dialect: Dialect) {
+    those_behind_go(dialect, AGE);
+}
+
+fn a_rule_without_an_end_leaves_time_to_the_next(dialect: Dialect) {
+    let rules = format!("{}\n{}", end_time("job"), end_time("note"));
+    let mut installation = installation(dialect, &rules);
+    fill(&mut installation, "job", "jobs");
+    installation.execute("INSERT INTO note (id, at) VALUES (1, '2025-02-01 12:00:00')");
+    run(&mut installation);
+    run(&mut installation);
+    assert!(
+        left(&mut installation, "note").is_empty(),
+        "the second run begins with the second rule"
+    );
+    run_until(&mut installation, "job", |left| left.len() == STAY);
+}
+
+fn another_spec_begins_at_the_oldest(dialect: Dialect) {
+    let mut installation = installation(dialect, &end_time("job"));
+    fill(&mut installation, "job", "jobs");
+    run(&mut installation);
+    let begun = "SELECT COUNT(*) FROM W.run_rule WHERE start_key IS NOT NULL";
+    run(&mut installation);
+    assert_eq!(installation.number(begun), 1, "the second one goes on");
+    let spec = format!(
+        "name = \"forward\"\n\n[tables]\njob = {{ key = \"id integer\" }}\n\n{}",
+        end_time("job").replace("30d", "31d")
+    );
+    installation.install(&graph_of(&spec));
+    run(&mut installation);
+    assert_eq!(
+        installation.number(begun),
+        1,
+        "the cursor may be of another column"
+    );
+}

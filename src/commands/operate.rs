@@ -13,7 +13,7 @@ use crate::answers::{self, Held, Setting};
 use crate::calls::{Calls, List};
 use crate::cli::{Arm, Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
 use crate::dialect::Dialect;
-use crate::failure::Failure;
+use crate::failure::{Failure, sqlstate};
 use crate::graph::{Graph, Rule, Timed};
 use crate::render;
 use crate::report;
@@ -307,12 +307,9 @@ impl Holds {
     }
 }
 
-/// Whether a rule has no such row, or no hold of it.
+/// Whether a rule has no such row, or no hold of it: all servers raise the same SQLSTATE for it, and for nothing else.
 fn is_of_no_row(error: &anyhow::Error) -> bool {
-    let text = format!("{error:#}");
-    ["has no row with the key", "no hold on key"]
-        .iter()
-        .any(|told| text.contains(told))
+    sqlstate(error) == Some("WD003")
 }
 
 /// The root table of a rule, and all tables whose rows it holds.

@@ -1,4 +1,4 @@
--- refuse, not_ready: an error and what to do about it. A message holds 128 characters.
+-- refuse, refuse_absent, not_ready: an error and what to do about it. A message holds 128 characters.
 --# create procedure refuse
 CREATE PROCEDURE refuse(IN p_message longtext, IN p_hint longtext)
 SQL SECURITY DEFINER
@@ -7,6 +7,15 @@ BEGIN
     DECLARE v_text varchar(128);
     SET v_text = LEFT(CONCAT_WS('; ', p_message, p_hint), 128);
     SIGNAL SQLSTATE '22023' SET MESSAGE_TEXT = v_text;
+END;
+--# create procedure refuse_absent
+CREATE PROCEDURE refuse_absent(IN p_message longtext, IN p_hint longtext)
+SQL SECURITY DEFINER
+COMMENT 'Raises WD003: no such row, or no hold of it. The program knows this error by its SQLSTATE.'
+BEGIN
+    DECLARE v_text varchar(128);
+    SET v_text = LEFT(CONCAT_WS('; ', p_message, p_hint), 128);
+    SIGNAL SQLSTATE 'WD003' SET MESSAGE_TEXT = v_text;
 END;
 --# create procedure not_ready
 CREATE PROCEDURE not_ready(IN p_message longtext, IN p_hint longtext)

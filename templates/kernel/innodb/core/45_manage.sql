@@ -322,7 +322,7 @@ BEGIN
         END IF;
     END IF;
     IF NOT v_found AND NOT COALESCE(v_absent_too, false) THEN
-        CALL refuse(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)),
+        CALL refuse_absent(CONCAT('rule ', v_rule, ' has no row with the key ', QUOTE(v_key)),
             'with {"even_if_absent": true} the hold is stored all the same');
     END IF;
     CALL hold_document(v_rule, v_key, v_text);
@@ -379,7 +379,8 @@ BEGIN
         CALL hold_document(v_rule, v_key, v_document);
     END IF;
     IF v_document IS NULL THEN
-        CALL refuse(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule), CONCAT('the holds are in table ', DATABASE(), '.hold'));
+        CALL refuse_absent(CONCAT('no hold on key ', QUOTE(v_text), ' of rule ', v_rule),
+            CONCAT('the holds are in table ', DATABASE(), '.hold'));
     END IF;
     DELETE FROM hold
     WHERE rule = v_rule

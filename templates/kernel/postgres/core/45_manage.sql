@@ -210,7 +210,7 @@ BEGIN
     SELECT r.o_key AS key, r.o_found AS found INTO v_row FROM row_of_key(v_rule, p_options ->> 'key') AS r;
     IF NOT v_row.found AND NOT coalesce((p_options ->> 'even_if_absent')::boolean, false) THEN
         RAISE EXCEPTION 'rule % has no row with the key %', v_rule, quote_literal(v_row.key)
-            USING ERRCODE = '22023', HINT = 'A hold names a row that is there and that the rule may delete some day. With '
+            USING ERRCODE = 'WD003', HINT = 'A hold names a row that is there and that the rule may delete some day. With '
                 '{"even_if_absent": true} it is stored all the same.';
     END IF;
     INSERT INTO hold AS h (rule, key, reason, until, absent)
@@ -253,7 +253,7 @@ BEGIN
     DELETE FROM hold AS h WHERE h.rule = v_rule AND h.key = v_key RETURNING * INTO v_hold;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'no hold on key % of rule %', quote_nullable(p_options ->> 'key'), v_rule
-            USING ERRCODE = '22023', HINT = format('The holds are in table %I.hold.', current_schema());
+            USING ERRCODE = 'WD003', HINT = format('The holds are in table %I.hold.', current_schema());
     END IF;
     RETURN row_to_json(v_hold);
 END

@@ -8,6 +8,7 @@ use std::mem::ManuallyDrop;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -322,19 +323,23 @@ impl Cluster {
 
     /// A run in a thread, which sleeps before it deletes the job with this id.
     fn run_aside(&self, node: usize, id: i64) -> Result<thread::JoinHandle<Result<Value>>> {
+        self.aside(node, id, "run", json!({"rule": "jobs"}))
+    }
+
+    /// A call in a thread, which sleeps before it deletes the job with this id.
+    fn aside(
+        &self,
+        node: usize,
+        id: i64,
+        routine: &'static str,
+        options: Value,
+    ) -> Result<thread::JoinHandle<Result<Value>>> {
         self.execute(node, &format!("INSERT INTO slow VALUES ({id})"))?;
         let mut session = self.session(node);
         let number = session.session()?;
         let (dialect, control) = (self.dialect, self.control.clone());
-        let runner = thread::spawn(move || {
-            call(
-                &mut session,
-                dialect,
-                &control,
-                "run",
-                &json!({"rule": "jobs"}),
-            )
-        });
+        let runner =
+            thread::spawn(move || call(&mut session, dialect, &control, routine, &options));
         until("the run sleeps", || {
             if runner.is_finished() {
                 return Ok(true);
@@ -407,6 +412,8 @@ fn check(mut cluster: Cluster) -> Result<()> {
     if cluster.is_open {
         at_once(&cluster)?;
         rivals(&cluster)?;
+        held_elsewhere(&cluster)?;
+        held_at_once(&cluster)?;
         armed_elsewhere(&cluster)?;
     }
     dies(&mut cluster)
@@ -554,6 +561,85 @@ fn rivals(cluster: &Cluster) -> Result<()> {
     })?;
     let left = cluster.alike("after a rival", &[0, 1, 2])?;
     ensure!(left[..2] == [3, 5], "{left:?}");
+    Ok(())
+}
+
+/// A hold that is set on another node counts for the batch that is under way: it is undone, or its whole call, and the next
+/// one finds the family held.
+fn held_elsewhere(cluster: &Cluster) -> Result<()> {
+    for (routine, options) in [
+        ("run", json!({"rule": "jobs"})),
+        ("purge", json!({"rule": "jobs", "key": ["15"]})),
+    ] {
+        cluster.load(0)?;
+        let runner = cluster.aside(0, 15, routine, options)?;
+        ensure!(!runner.is_finished(), "{routine} did not wait");
+        let hold = json!({"rule": "jobs", "key": 15, "reason": "audit"});
+        let held = cluster.call(1, "set_hold", hold)?;
+        ensure!(held["exists"] == true, "{held}");
+        // By the node of the run: what comes from another one may end a batch that has read the row.
+        cluster.execute(0, "DELETE FROM slow")?;
+        let answer = joined(runner);
+        for node in 0..3 {
+            let kept = "SELECT CONCAT((SELECT COUNT(*) FROM job WHERE id = 15), (SELECT COUNT(*) FROM step WHERE job_id = 15))";
+            let kept = cluster.text(node, kept)?;
+            ensure!(
+                kept == "12",
+                "{routine}, node {node}: {kept} after {answer:?}"
+            );
+        }
+        until("the session is gone, and a run does the rest", || {
+            let answer = cluster.call(0, "run", json!({"rule": "jobs"}))?;
+            Ok(answer["status"] == "failed" && answer["rules"][0]["skipped"]["HELD"] == 1)
+        })?;
+        let left = cluster.alike("after a hold", &[0, 1, 2])?;
+        ensure!(left[..2] == [3, 5], "{routine}: {left:?}");
+        cluster.call(1, "release_hold", json!({"rule": "jobs", "key": 15}))?;
+    }
+    Ok(())
+}
+
+/// Holds that are set on one node while a run begins and works on another: what is said to be held is there, everywhere.
+fn held_at_once(cluster: &Cluster) -> Result<()> {
+    for round in 0..10 {
+        cluster.load(0)?;
+        let mut session = cluster.session(0);
+        let (dialect, control) = (cluster.dialect, cluster.control.clone());
+        let runner = thread::spawn(move || {
+            let options = json!({"rule": "jobs"});
+            call(&mut session, dialect, &control, "run", &options)
+        });
+        thread::sleep(Duration::from_millis(5 * round));
+        let mut holder = cluster.session(1);
+        let mut held = Vec::new();
+        for key in (1..=DUE).rev() {
+            let hold = json!({"rule": "jobs", "key": key, "reason": "audit"});
+            // It is refused where the row is gone.
+            if call(
+                &mut holder,
+                cluster.dialect,
+                &cluster.control,
+                "set_hold",
+                &hold,
+            )
+            .is_ok()
+            {
+                held.push(key.to_string());
+            }
+        }
+        let answer = joined(runner);
+        ensure!(!held.is_empty(), "round {round}: {answer:?}");
+        cluster.alike("holds at once", &[0, 1, 2])?;
+        let keys = held.join(", ");
+        let there = format!("SELECT COUNT(*) FROM job WHERE id IN ({keys})");
+        let there = cluster.text(2, &there)?;
+        ensure!(
+            there == held.len().to_string(),
+            "round {round}: {there} of {} are there ({keys}): {answer:?}",
+            held.len()
+        );
+        cluster.execute(0, "DELETE FROM W.hold")?;
+    }
     Ok(())
 }
 

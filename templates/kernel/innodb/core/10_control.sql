@@ -228,6 +228,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     paced_rows     bigint       NOT NULL DEFAULT 0,
     paced_batches  bigint       NOT NULL DEFAULT 0,
     rest_from      datetime(6),
+    told           bigint       NOT NULL DEFAULT 0,
     started_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     updated_at     datetime(6)  NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     PRIMARY KEY (run_id, rule)
@@ -235,7 +236,7 @@ CREATE TABLE IF NOT EXISTS run_rule (
     COMMENT = 'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving:
         a family that fails is being searched. paced: what pace() measures the last batch by. start: where the run before
         left off, and this one began; around: it has come to the end since, and looks at what lies before;
-        rule_hash: of what the spec said of the rule then.';
+        rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,

@@ -290,8 +290,17 @@ BEGIN
         CALL wait_for_locks(p_rule);
         CALL take_tables();
         CALL same_catalog(p_run);
-        SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+        CALL purge_latch(p_run);
     END IF;
+END;
+--# create procedure purge_latch
+CREATE PROCEDURE purge_latch(IN p_run bigint)
+SQL SECURITY DEFINER
+COMMENT 'Locks, in the caller''s transaction, what holds wait for: the row of run_rule, for those of another server, and the latch.'
+BEGIN
+    DECLARE v_locked bigint;
+    SELECT MAX(p.told) INTO v_locked FROM run_rule AS p WHERE p.run_id = p_run FOR UPDATE;
+    SELECT l.only_row INTO v_locked FROM latch AS l LOCK IN SHARE MODE;
 END;
 --# create procedure same_catalog
 CREATE PROCEDURE same_catalog(IN p_run bigint)

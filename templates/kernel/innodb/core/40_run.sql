@@ -167,6 +167,18 @@ BEGIN
     END WHILE;
 END;
 
+-- end_look: what was looked at before is over. Where another server of a cluster ends a transaction, its server undoes that
+-- while the session goes on; a row of a work table that is gone already has ended MySQL 9.7 then, in its dictionary.
+--# create procedure end_look
+CREATE PROCEDURE end_look()
+SQL SECURITY DEFINER
+COMMENT 'Commits, and begins the transaction that opens the ledger: no work table is made or dropped in that.'
+BEGIN
+    COMMIT;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+END;
+
 -- run_begin: takes the lock and opens the ledger, or says why not.
 -- The lock belongs to the session: it outlives COMMIT and ends with the session at the latest. Who gets it knows that no
 -- other run lives. A statement that was killed may have left it to this very session.
@@ -228,6 +240,7 @@ BEGIN
         CALL check_archive(v_rule);
     END IF;
 
+    CALL end_look();
     -- One run at a time, or one of each worker, which do the same then. A purge of named families or a stamp may go on beside
     -- it. What says running but is dead, has crashed.
     IF o_refused IS NULL THEN
@@ -708,6 +721,8 @@ BEGIN
         CALL check_archive(o_rule);
     END IF;
     CALL option_of(p_options, 'dry_run', v_text);
+    CALL end_look();
+    UPDATE control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
     INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
     VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
     SET o_run = LAST_INSERT_ID();

@@ -137,7 +137,91 @@ END;
 
 -- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row
 -- is committed before the wait; in a transaction of the caller the latch is kept until it ends. Either way no batch is under
--- way, when the call returns, that did not see what was written.
+-- way, when the call returns, that did not see what was written. Other servers of a cluster know nothing of the latch: there
+-- it writes what a batch under way has locked and will write itself, and the cluster lets only one of the two commit.
+
+-- tell_runs: each batch locks its row of run_rule before it reads a hold, and each call writes the row of control before it
+-- opens that. So a batch which did not see what was written before this is undone, or was committed before.
+--# create procedure is_shared
+CREATE PROCEDURE is_shared(OUT o_shared boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether this server is one of several that take writes: of a Galera cluster, or of a group with several primaries.'
+BEGIN
+    SET @windrow_shared = false;
+    -- No such variable.
+    galera: BEGIN
+        DECLARE EXIT HANDLER FOR 1193 BEGIN END;
+        CALL run_text('SET @windrow_shared = @@GLOBAL.wsrep_on');
+    END galera;
+    of_group: BEGIN
+        DECLARE EXIT HANDLER FOR 1193 BEGIN END;
+        CALL run_text('SET @windrow_shared = @windrow_shared OR NOT @@GLOBAL.group_replication_single_primary_mode');
+    END of_group;
+    SET o_shared = @windrow_shared;
+END;
+--# create procedure is_alone
+CREATE PROCEDURE is_alone(OUT o_alone boolean)
+SQL SECURITY DEFINER
+COMMENT 'Whether each statement commits by itself: without a transaction no savepoint is kept.'
+BEGIN
+    DECLARE EXIT HANDLER FOR 1305 SET o_alone = true;
+    SAVEPOINT windrow_alone;
+    RELEASE SAVEPOINT windrow_alone;
+    SET o_alone = false;
+END;
+--# create procedure catch_up
+CREATE PROCEDURE catch_up()
+SQL SECURITY DEFINER
+COMMENT 'In a group: waits until all is here that was committed before anywhere. A transaction of the caller does not.'
+BEGIN
+    DECLARE v_reads varchar(40);
+    DECLARE v_other varchar(40);
+    DECLARE v_latch boolean;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL read_on(v_reads, v_other);
+        RESIGNAL;
+    END;
+    CALL read_on('BEFORE', v_reads);
+    SELECT l.only_row INTO v_latch FROM latch AS l;
+    IF v_reads <> '' THEN
+        CALL read_on(v_reads, v_other);
+    END IF;
+END;
+--# create procedure tell_runs
+CREATE PROCEDURE tell_runs()
+SQL SECURITY DEFINER
+COMMENT 'In a cluster: undoes each batch under way on another server that did not see what was written before. Elsewhere nothing.'
+BEGIN
+    DECLARE v_shared boolean;
+    DECLARE v_alone  boolean;
+    DECLARE v_told   boolean DEFAULT false;
+    DECLARE v_left   integer DEFAULT 20;
+    CALL is_shared(v_shared);
+    IF v_shared THEN
+        CALL is_alone(v_alone);
+        WHILE NOT v_told DO
+            telling: BEGIN
+                -- A batch or a run that begins was faster. In a transaction of the caller, all that he did is undone then.
+                DECLARE EXIT HANDLER FOR 1180, 1213, 3101
+                BEGIN
+                    SET v_left = v_left - 1;
+                    IF v_left = 0 OR NOT v_alone THEN
+                        RESIGNAL;
+                    END IF;
+                END;
+                UPDATE control AS c SET c.begun = c.begun + 1 WHERE c.only_row = true;
+                UPDATE run AS r
+                STRAIGHT_JOIN run_rule AS p ON p.run_id = r.run_id
+                SET p.told = p.told + 1
+                WHERE r.run_id > 0
+                  AND r.status = 'running';
+                SET v_told = true;
+            END telling;
+        END WHILE;
+        CALL catch_up();
+    END IF;
+END;
 
 -- policy_document, hold_document: one row as a document.
 --# create procedure policy_document
@@ -236,6 +320,7 @@ BEGIN
         changed_by = USER(),
         changed_at = UTC_TIMESTAMP(6);
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+    CALL tell_runs();
     CALL policy_document(v_rule, v_scope, v_text);
     SELECT v_text AS p_result;
 END;
@@ -259,6 +344,7 @@ BEGIN
     END IF;
     DELETE FROM policy WHERE rule = v_rule AND scope = v_scope;
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+    CALL tell_runs();
     SELECT v_document AS p_result;
 END;
 
@@ -308,6 +394,7 @@ BEGIN
             placed_at = UTC_TIMESTAMP(6),
             absent = NOT v_found;
         SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+        CALL tell_runs();
         -- No batch is under way that did not see the hold: the row is here to stay, or already gone.
         CALL row_of_key(v_rule, v_text, v_again, v_found);
         IF v_found OR v_absent_too THEN

@@ -546,6 +546,7 @@ BEGIN
         CALL check_catalog();
     END IF;
 
+    CALL end_look();
     -- One stamp at a time. Runs and purges may go on beside it.
     IF o_refused IS NULL THEN
         IF COALESCE(IS_USED_LOCK(v_lock), CONNECTION_ID()) = CONNECTION_ID() THEN

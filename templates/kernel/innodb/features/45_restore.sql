@@ -599,6 +599,7 @@ BEGIN
     END WHILE;
     -- After it no batch is under way that did not see the holds.
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
+    CALL tell_runs();
     SELECT COALESCE(GROUP_CONCAT(DISTINCT JSON_QUOTE(t.table_name) ORDER BY t.table_name SEPARATOR ', '), '')
     INTO v_missing
     FROM rule AS r

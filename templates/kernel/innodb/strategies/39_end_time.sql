@@ -636,7 +636,7 @@ BEGIN
             SET o_reason = 'NOT_A_ROOT';
             LEAVE attempt;
         END IF;
-        SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+        CALL purge_latch(p_run);
         CALL judge_end_time(p_rule, true, true, v_families);
         IF v_dry_run THEN
             -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would

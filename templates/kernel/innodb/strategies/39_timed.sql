@@ -692,7 +692,7 @@ BEGIN
         IF v_own THEN
             CALL not_ready('catalog changed: something came to act, or a table was swapped', 'windrow check --database says what');
         END IF;
-        SELECT l.only_row INTO v_own FROM latch AS l LOCK IN SHARE MODE;
+        CALL purge_latch(p_run);
         -- The work table has the type and the collation of the key.
         INSERT INTO work_target (id)
         VALUES (p_key);

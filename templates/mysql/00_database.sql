@@ -29,4 +29,4 @@ ALTER DATABASE {{ control }} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 --# create role {{ owner }}
 CREATE ROLE IF NOT EXISTS {{ owner }};
 --# grant {{ control }} to {{ owner }}
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON {{ control }}.* TO {{ owner }};
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER ON {{ control }}.* TO {{ owner }};

@@ -51,8 +51,9 @@ PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 --# forget the revocation of rights that the spec no longer needs
 DEALLOCATE PREPARE windrow_statement;
+-- TRIGGER shows verify() what acts when the tables of the ledger are written to.
 --# grant {{ control }} to {{ owner }}
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT{% if maria %}, SHOW VIEW{% endif %} ON {{ control }}.* TO {{ owner }};
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER{% if maria %}, SHOW VIEW{% endif %} ON {{ control }}.* TO {{ owner }};
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 {% for table in tables -%}

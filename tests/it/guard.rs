@@ -513,7 +513,15 @@ impl Copy {
                 }
             }
         }
-        // Roles are not in a dump: the installation is gone over.
+        // Roles are not in a dump: nobody may call anything until the installation is gone over.
+        if flavour == Flavour::Mysql {
+            let mut session = connect(&copy.url(name, "root"));
+            for routine in ["run", "purge", "preview", "verify", "set_hold"] {
+                let error = call(&mut session, Dialect::Mysql, control, routine, &json!({}));
+                let error = error.expect_err(routine);
+                assert_eq!(failure::errno(&error), Some(1449), "{routine}: {error:#}");
+            }
+        }
         let graph = Graph {
             name: control.trim_start_matches("windrow_").to_owned(),
             database: name.clone(),
@@ -722,6 +730,13 @@ fn each_thing_that_a_server_shows_of_itself_is_compared(dialect: Dialect) {
             Some("55000"),
             "{part}: {error:#}"
         );
+    }
+    if dialect == Dialect::Postgres {
+        // The name of a cluster, which this server has none of, stands behind the database.
+        let database = format!("/{}/", installation.name);
+        let other = identity.replace(&database, &format!("{database}another"));
+        assert_ne!(other, identity);
+        arm_as(&mut installation, &other).expect_err("another cluster");
     }
     arm_as(&mut installation, &identity).expect("a run");
 }

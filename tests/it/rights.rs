@@ -1,14 +1,19 @@
 //! Who may do what, on every server: users that are operator, auditor or nobody, and what they cannot get round.
 
+use std::thread;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::oracle::now;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Installation, Session, call};
+use crate::support::installation::{Installation, Session, call, dialect_of};
 use crate::support::oracle;
+use crate::support::patience::despite_cancels;
 use crate::support::world::{SECOND, World};
 
 tests! {
@@ -23,6 +28,9 @@ tests! {
     every_server: [
         no_path_leads_under_the_minimum,
         what_a_session_has_set_changes_nothing,
+    ],
+    mysql_and_mariadb: [
+        what_a_call_sets_in_a_session_is_given_back,
     ],
 }
 
@@ -495,6 +503,90 @@ fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
     let result = ask(&installation, &mut olga, "run", json!({}));
     assert_eq!(result["status"], "done", "{result}");
     check_gone(&before, &mut installation, &world);
+}
+
+/// What the calls of a run set in the session of the caller.
+const SET: &str = "SELECT @@autocommit, @@completion_type, @@foreign_key_checks, @@sql_safe_updates, @@sql_big_selects, @@group_concat_max_len,
+    @@innodb_lock_wait_timeout, @@lock_wait_timeout, @@max_seeks_for_key, @@time_zone, @@optimizer_switch, @@sql_mode";
+
+/// Whatever ends a call, but for KILL QUERY on MySQL, at which that runs no handler.
+fn what_a_call_sets_in_a_session_is_given_back(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
+    let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
+    fill(&mut installation);
+    let mut session = installation.connect();
+    let mut settings = vec![
+        "autocommit = 0",
+        "completion_type = CHAIN",
+        "foreign_key_checks = 0",
+        "sql_safe_updates = 1",
+        "sql_big_selects = 0",
+        "group_concat_max_len = 2000",
+        "innodb_lock_wait_timeout = 33",
+        "lock_wait_timeout = 44",
+        "max_seeks_for_key = 99",
+        "time_zone = '+03:00'",
+    ];
+    let mut set = SET.to_owned();
+    if dialect == Dialect::Mariadb {
+        settings.push("join_cache_level = 4");
+        set += ", @@join_cache_level";
+    }
+    for setting in settings {
+        session
+            .execute(&format!("SET SESSION {setting}"))
+            .expect(setting);
+    }
+    let shown = |session: &mut Session| session.query(&set, &[]).expect("variables");
+    let before = shown(&mut session);
+    let calls = [
+        ("run", json!({"run_families": 1}), true),
+        ("run", json!({"dry_run": true}), true),
+        ("run", json!({"unknown": 1}), false),
+        ("purge", json!({"key": [1]}), true),
+        ("purge", json!({"key": 1}), false),
+        ("preview", json!({}), true),
+        ("preview", json!({"unknown": 1}), false),
+        ("verify", json!({}), true),
+        (
+            "set_hold",
+            json!({"key": 99, "reason": "test", "even_if_absent": true}),
+            true,
+        ),
+    ];
+    let ask = |session: &mut Session, routine: &str, options: &Value| {
+        // A transaction that a look at the variables began.
+        session
+            .execute("ROLLBACK AND NO CHAIN")
+            .expect("no transaction");
+        call(session, dialect, &installation.control, routine, options)
+    };
+    for (routine, options, works) in calls {
+        let answer = ask(&mut session, routine, &options);
+        assert_eq!(answer.is_ok(), works, "{routine} {options}: {answer:?}");
+        assert_eq!(shown(&mut session), before, "{routine} {options}");
+    }
+    session
+        .execute("ROLLBACK AND NO CHAIN")
+        .expect("no transaction");
+    installation.execute("CREATE TRIGGER asleep BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW SET @slept = SLEEP(30)");
+    let cancel = session.cancel();
+    let number = session.session().expect("a number");
+    let control = installation.control.clone();
+    let runner = thread::spawn(move || {
+        let answer = call(&mut session, dialect, &control, "run", &json!({}));
+        (session, answer)
+    });
+    installation.until_asleep("a run", &runner, number);
+    while !runner.is_finished() {
+        cancel().expect("a cancel");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let (mut session, answer) = runner.join().expect("no panic");
+    assert!(answer.is_err(), "it survived");
+    despite_cancels(|| session.execute("ROLLBACK AND NO CHAIN")).expect("it is over");
+    let after = shown(&mut session);
+    assert_eq!(after == before, dialect == Dialect::Mariadb, "{after:?}");
 }
 
 /// A temporary table hides the one of its name, also from a routine with other rights than the caller's.

@@ -97,4 +97,4 @@ ALTER DATABASE windrow_airflow_3 CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.
 CREATE ROLE IF NOT EXISTS `windrow_airflow_3_owner`;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_airflow_3.* TO `windrow_airflow_3_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER ON windrow_airflow_3.* TO `windrow_airflow_3_owner`;

@@ -74,7 +74,8 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_airflow_3.* TO `windrow_airflow_3_owner`;
+-- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER ON windrow_airflow_3.* TO `windrow_airflow_3_owner`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `airflow`.`asset_alias_asset_event` TO `windrow_airflow_3_owner`;

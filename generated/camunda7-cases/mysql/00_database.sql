@@ -97,4 +97,5 @@ ALTER DATABASE windrow_camunda7_cases CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.
 CREATE ROLE IF NOT EXISTS `windrow_camunda7_cases_owner`;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_camunda7_cases.* TO `windrow_camunda7_cases_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
+    TRIGGER ON windrow_camunda7_cases.* TO `windrow_camunda7_cases_owner`;

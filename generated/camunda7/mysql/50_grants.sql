@@ -64,7 +64,8 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT ON windrow_camunda7.* TO `windrow_camunda7_owner`;
+-- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT, TRIGGER ON windrow_camunda7.* TO `windrow_camunda7_owner`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE, UPDATE (`REMOVAL_TIME_`) ON `camunda7`.`ACT_GE_BYTEARRAY` TO `windrow_camunda7_owner`;

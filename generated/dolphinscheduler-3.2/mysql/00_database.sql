@@ -97,5 +97,5 @@ ALTER DATABASE windrow_dolphinscheduler_3_2 CHARACTER SET utf8mb4 COLLATE utf8mb
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.
 CREATE ROLE IF NOT EXISTS `windrow_dolphi_dc6b0164_owner`;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE,
-    EVENT ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
+    TRIGGER ON windrow_dolphinscheduler_3_2.* TO `windrow_dolphi_dc6b0164_owner`;

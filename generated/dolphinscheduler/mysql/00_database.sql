@@ -97,5 +97,5 @@ ALTER DATABASE windrow_dolphinscheduler CHARACTER SET utf8mb4 COLLATE utf8mb4_bi
 -- owner: the definer of all routines, views and events; nobody logs in as it. Everything runs with its rights only:
 -- these here, and those on the application's tables in 50_grants.sql.
 CREATE ROLE IF NOT EXISTS `windrow_dolphi_d04cb0e5_owner`;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE,
-    EVENT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
+    TRIGGER ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;

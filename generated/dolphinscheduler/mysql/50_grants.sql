@@ -51,8 +51,9 @@ SET @windrow_statement = (
 PREPARE windrow_statement FROM @windrow_statement;
 EXECUTE windrow_statement;
 DEALLOCATE PREPARE windrow_statement;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE,
-    EVENT ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;
+-- TRIGGER shows verify() what acts when the tables of the ledger are written to.
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES, EXECUTE, EVENT,
+    TRIGGER ON windrow_dolphinscheduler.* TO `windrow_dolphi_d04cb0e5_owner`;
 
 -- What the routines need of the application, and no more: DELETE is also what FOR UPDATE asks for.
 GRANT SELECT, DELETE ON `dolphinscheduler`.`t_ds_alert` TO `windrow_dolphi_d04cb0e5_owner`;

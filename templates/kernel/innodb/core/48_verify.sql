@@ -200,7 +200,8 @@ BEGIN
         UNION ALL
         SELECT
             CONCAT('trigger ', t.trigger_schema, '.', t.trigger_name),
-            CONCAT('acts when table ', t.event_object_table, ' is written to, as ', t.definer), 'look whose it is, and drop it'
+            CONCAT('acts when table ', t.event_object_table, ' is written to, as ', COALESCE(t.definer, 'somebody')),
+            'look whose it is, and drop it'
         FROM information_schema.triggers AS t
         WHERE t.event_object_schema = DATABASE()
         UNION ALL

@@ -1,6 +1,8 @@
 //! What stands under windrow's names before an installation, or is changed after it: roles, schemas and objects of others,
 //! rights that somebody gave, constraints that are gone. On PostgreSQL; `rights` has what holds on every server.
 
+use std::sync::{Arc, Mutex};
+
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls};
 use serde_json::{Value, json};
@@ -23,6 +25,7 @@ tests! {
         what_somebody_else_has_made_is_refused_by_name,
         nothing_is_open_or_the_installers_at_any_moment,
         who_owns_the_tables_installs_before_a_superuser_does,
+        roles_of_another_database_of_the_server_are_told,
         what_is_changed_beside_a_body_is_told,
         a_check_that_is_gone_or_another_is_put_back,
         a_superuser_lends_the_application_nothing,
@@ -267,6 +270,68 @@ fn who_owns_the_tables_installs_before_a_superuser_does() -> Result<()> {
         let broken = violations(&mut admin)?;
         ensure!(broken == "[]", "{broken}");
         Ok(())
+    })
+}
+
+/// Roles belong to the whole server: who has one of these in another database has it here. Nor may everybody let the owner
+/// role read all settings.
+fn roles_of_another_database_of_the_server_are_told() -> Result<()> {
+    on_each_version(|server| {
+        let mut root = Client::connect(&server.url("postgres", "postgres"), NoTls)?;
+        root.batch_execute("CREATE ROLE dora LOGIN CREATEROLE; CREATE ROLE otto LOGIN")?;
+        root.batch_execute("CREATE DATABASE hers OWNER dora")?;
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let open = |database: &str, who: &str| {
+            let told = Arc::clone(&told);
+            let url = server.url(database, who);
+            url.parse::<postgres::Config>()?
+                .notice_callback(move |notice| {
+                    told.lock()
+                        .expect("notices")
+                        .push(notice.message().to_owned());
+                })
+                .connect(NoTls)
+                .context("a session")
+        };
+        let says = |words: &[&str]| {
+            let told = std::mem::take(&mut *told.lock().expect("notices"));
+            told.iter()
+                .any(|it| words.iter().all(|word| it.contains(word)))
+        };
+        let mut dora = open("hers", "dora")?;
+        rig::load(&mut dora, 20)?;
+        rig::install(&mut dora)?;
+        // Before version 16 who may create roles may grant this one, too.
+        let is_told = says(&[
+            "a copy of the server in another folder looks like this one",
+            "pg_read_all_settings",
+        ]);
+        let identity = format!("SELECT {W}.server_identity()");
+        ensure!(rig::texts(&mut dora, &identity)?[0].ends_with("/?") == is_told);
+        let version = rig::number(
+            &mut dora,
+            "SELECT current_setting('server_version_num')::bigint",
+        )?;
+        ensure!(is_told == (version >= 160_000), "{version}: {is_told}");
+        dora.batch_execute(&format!("GRANT {W}_operator TO otto"))?;
+
+        drop(database(server, "ds")?);
+        let mut admin = open("ds", "postgres")?;
+        rig::install(&mut admin)?;
+        ensure!(says(&[
+            "_operator is there already: ",
+            "otto",
+            "in this database, too"
+        ]));
+        ensure!(!rig::texts(&mut admin, &identity)?[0].ends_with("/?"));
+        let verify = rig::call(&mut admin, "verify", &json!({}))?.to_string();
+        ensure!(
+            verify.contains("is granted to dora, who owns another database of the server"),
+            "{verify}"
+        );
+        // An operator of the one is an operator of the other.
+        let mut otto = Client::connect(&server.url("ds", "otto"), NoTls)?;
+        rig::call(&mut otto, "preview", &json!({})).map(drop)
     })
 }
 
@@ -1312,6 +1377,32 @@ fn what_stands_in_the_control_database_is_refused_by_name() -> Result<()> {
             let left = told(&mut made, &bundle.deviations);
             ensure!(left.is_empty(), "{dialect:?}, after {change}: {left:?}");
         }
+        // Keys of other databases are seen by a right on everything, or verify() says that they are not.
+        let aside = format!("{}_aside", made.name);
+        made.execute(&format!(
+            "CREATE DATABASE {aside}; CREATE TABLE {aside}.bill (id bigint PRIMARY KEY, run_id int,
+             CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES {}.t_ds_workflow_instance (id) ON DELETE CASCADE)",
+            made.name
+        ));
+        for (right, is_seen) in [("PROCESS", true), ("REFERENCES", false)] {
+            if right == "REFERENCES" || dialect == Dialect::Mariadb {
+                made.execute(&format!("REVOKE {right} ON *.* FROM {owner}"));
+            }
+            let verify = made.call("verify", json!({}))?.to_string();
+            ensure!(
+                verify.contains(&format!("{aside}.bill")) == is_seen,
+                "{dialect:?}, {right}: {verify}"
+            );
+            let says = verify.contains("foreign keys of their tables are not seen");
+            ensure!(says != is_seen, "{dialect:?}, {right}: {verify}");
+        }
+        made.install(&dolphinscheduler(Shared::Closed));
+        let verify = made.call("verify", json!({}))?.to_string();
+        ensure!(
+            verify.contains(&format!("{aside}.bill")),
+            "{dialect:?}: {verify}"
+        );
+        made.execute(&format!("DROP DATABASE {aside}"));
         // What an earlier state of the spec needed is taken back, and nothing else.
         let rights = format!(
             "SELECT CONCAT_WS(' ', p.table_schema, p.table_name, p.privilege_type) FROM information_schema.table_privileges AS p WHERE p.grantee LIKE '%{owner}%'

@@ -19,7 +19,7 @@ use crate::idempotence::{apply_by_client, assert_same, catalog};
 use crate::support::database;
 use crate::support::effort;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Session, apply, bundle, call, connect, server, violations};
+use crate::support::installation::{Session, call, connect, server, violations};
 
 tests! {
     every_server: [
@@ -46,8 +46,7 @@ fn an_installation_of_an_earlier_version_is_upgraded_in_place(dialect: Dialect) 
         let specs = specs.filter(|spec| spec.join(dialect.facts().folder).is_dir());
         // The last one has an archive.
         for spec in specs.rev().take(effort::size(1, usize::MAX)) {
-            upgrade(dialect, spec.clone());
-            upgrade_by_hand(dialect, spec);
+            upgrade(dialect, spec);
             seen += 1;
         }
     }
@@ -118,27 +117,6 @@ fn upgrade(dialect: Dialect, folder: PathBuf) {
     old.windrow(&["install"]);
     assert_same(&old.facts(), &upgraded);
     old.windrow(&["uninstall", "--yes"]);
-}
-
-/// Whoever applies files does first what `windrow diff` says of columns, and last what it says of what is left over.
-fn upgrade_by_hand(dialect: Dialect, folder: PathBuf) {
-    let mut old = Old::new(dialect, folder);
-    old.apply();
-    old.use_it();
-    let columns = old.statements("ALTER TABLE ");
-    // The tables of PostgreSQL have got no column since.
-    assert_eq!(columns.is_empty(), dialect == Dialect::Postgres);
-    for statement in columns {
-        old.session.execute(&statement).expect(&statement);
-    }
-    let files = bundle(dialect, &old.graph);
-    apply(&mut old.session, &files);
-    for statement in old.statements("DROP ") {
-        old.session.execute(&statement).expect(&statement);
-    }
-    old.windrow(&["diff"]);
-    let run = old.call("run", json!({}));
-    assert_eq!(run["status"], "done", "{run}");
 }
 
 impl Old {
@@ -360,21 +338,7 @@ impl Old {
     }
 
     /// A command of this version that must work.
-    /// The statements that `windrow diff` names.
-    fn statements(&self, of: &str) -> Vec<String> {
-        let (_, said) = self.answer(&["diff"]);
-        let lines = said.lines().filter_map(|line| line.strip_prefix("    "));
-        let lines = lines.filter(|line| line.starts_with(of));
-        lines.map(str::to_owned).collect()
-    }
-
     fn windrow(&self, words: &[&str]) -> String {
-        let (works, said) = self.answer(words);
-        assert!(works, "{words:?}: {said}");
-        said
-    }
-
-    fn answer(&self, words: &[&str]) -> (bool, String) {
         let _only = (self.dialect == Dialect::Postgres).then(database::exclusive);
         let output = Command::new(env!("CARGO_BIN_EXE_windrow"))
             .arg(words[0])
@@ -388,7 +352,8 @@ impl Old {
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );
-        (output.status.success(), said)
+        assert!(output.status.success(), "{words:?}: {said}");
+        said
     }
 }
 

@@ -40,7 +40,7 @@ pub enum Literal {
 /// What a column of a row must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Column of the rule's root table. Where only NULL is asked for, its type does not matter.
+    /// Column of the table. Where only NULL or a truth value is asked for, its type says nothing.
     pub column: Column,
     /// What it must hold.
     pub test: Test,
@@ -55,6 +55,8 @@ pub enum Test {
     Null,
     /// Anything but NULL.
     NotNull,
+    /// A truth value. NULL is neither.
+    Is(bool),
 }
 
 impl Condition {
@@ -62,7 +64,7 @@ impl Condition {
     pub fn is_constant(&self) -> bool {
         match &self.test {
             Test::OneOf(values) => values.len() == 1,
-            Test::Null => true,
+            Test::Null | Test::Is(_) => true,
             Test::NotNull => false,
         }
     }

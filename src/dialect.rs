@@ -140,6 +140,7 @@ impl Dialect {
         self.expression(match &condition.test {
             Test::Null => column.is_null(),
             Test::NotNull => column.is_not_null(),
+            Test::Is(value) => column.eq(*value),
             Test::OneOf(values) => match &values[..] {
                 [value] => column.eq(literal(value)),
                 values => column.is_in(values.iter().map(literal).collect::<Vec<SimpleExpr>>()),
@@ -215,6 +216,17 @@ mod tests {
             let values = values.iter().copied().map(Literal::Integer);
             of(Test::OneOf(values.collect()))
         };
+        assert_eq!(
+            DIALECTS
+                .iter()
+                .map(|it| it.condition_of("i", &of(Test::Is(false))))
+                .collect::<Vec<_>>(),
+            [
+                "i.\"state\" = FALSE",
+                "i.`state` = FALSE",
+                "i.`state` = FALSE"
+            ]
+        );
         assert_eq!(
             Dialect::Mysql.condition_of("i", &of(Test::Null)),
             "i.`state` IS NULL"

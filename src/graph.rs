@@ -4,6 +4,8 @@
 //! diagnostics; a graph without errors is always fit to be planned.
 
 mod case;
+mod conditions;
+mod finals;
 mod heartbeat;
 mod keys;
 mod model;
@@ -61,6 +63,7 @@ pub fn build(spec: &Spec, text: &str) -> (Graph, Vec<Diagnostic>) {
     let rules = rules::resolve(spec, text, &resolved, &mut diagnostics);
     tables::check_reached(spec, text, &resolved, &mut diagnostics);
     several::check(spec, &resolved, &rules, &mut diagnostics);
+    finals::check(spec, &resolved, &rules, &mut diagnostics);
     let dialects = names::dialects(spec.dialects.as_ref(), &mut diagnostics);
     let upper_case = names::upper_case(spec, &dialects, &mut diagnostics);
     let heartbeat = heartbeat::resolve(spec, &dialects, &mut diagnostics);

@@ -73,6 +73,9 @@ pub(super) fn table_findings(
     for edge in others.filter(|edge| edge.alone && graph.table(edge.parent).name == table.name) {
         column_finding(table, &edge.parent_column, dialect, live, found);
     }
+    for condition in &table.r#final {
+        condition_finding(table, condition, dialect, live, found);
+    }
     for (column, _) in table.releases().flat_map(Edge::pairs) {
         if live.column(&column.name).is_some_and(|live| !live.nullable) {
             let object = format!("{}.{}", table.name, column.name);
@@ -138,8 +141,21 @@ pub(super) fn condition_finding(
     match &condition.test {
         Test::OneOf(_) => column_finding(table, column, dialect, live, found),
         // Any type has a NULL.
-        Test::Null | Test::NotNull if live.column(&column.name).is_none() => {
+        _ if live.column(&column.name).is_none() => {
             found.push(missing_column(&table.name, &column.name, live));
+        }
+        Test::Is(_) => {
+            let kinds = live.column(&column.name).map(|live| &live.kind);
+            let fits = |kind: &&String| match dialect {
+                Dialect::Postgres => *kind == "boolean",
+                Dialect::Mysql | Dialect::Mariadb => kind.starts_with("tinyint"),
+            };
+            for kind in kinds.into_iter().filter(|kind| !fits(kind)) {
+                let object = format!("{}.{}", table.name, column.name);
+                let message = format!("is `{kind}`, and the spec asks whether it is true");
+                let help = "write the values that the column holds";
+                found.push(error("type-differs", &object, message).help(help));
+            }
         }
         Test::Null | Test::NotNull => {}
     }

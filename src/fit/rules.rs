@@ -161,6 +161,7 @@ fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut V
         return;
     };
     let table = Table {
+        r#final: Vec::new(),
         name: definition.table.clone(),
         key: vec![definition.key.clone()],
         unique: Vec::new(),

@@ -66,6 +66,7 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
         triggers: _,
         edges,
         with: _,
+        r#final,
     } = table;
     let mut found = vec![name];
     found.extend(of_columns(key));
@@ -73,6 +74,7 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
     // Those of one edge stand between commas.
     found.extend(indexed);
     found.extend(edges.iter_mut().flat_map(of_edge));
+    found.extend(of_conditions(r#final));
     found
 }
 

@@ -3,7 +3,6 @@
 mod archive;
 mod artifacts;
 mod columns;
-mod conditions;
 mod end;
 mod family;
 mod fields;
@@ -21,7 +20,6 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 
 use self::artifacts::artifacts;
-use self::conditions::conditions;
 use self::family::Family;
 use self::fields::missing;
 use self::hierarchy::hierarchy;
@@ -29,6 +27,7 @@ use self::keep::newest;
 use self::limits::limits;
 use self::report::reports;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::conditions::conditions;
 use crate::graph::names;
 use crate::graph::tables::Resolved;
 use crate::graph::{Rule, Shared, Strategy, TableId};

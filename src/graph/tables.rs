@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use self::cycles::check_cycles;
 use self::edges::edges;
-use super::{names, written};
+use super::{conditions::conditions, names, written};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::graph::{Action, Column, Edge, Ignored, Kind, Table, TableId, With};
 use crate::spec::grammar::{self, ColumnText};
@@ -49,6 +49,9 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
                 Some(spec::With::Any) => With::Any,
                 Some(spec::With::All) | None => With::All,
             },
+            r#final: table.r#final.as_ref().map_or(Vec::new(), |written| {
+                conditions(written.get_ref(), diagnostics)
+            }),
         });
         resolved.spans.push(name_span);
     }

@@ -98,6 +98,19 @@ says by which column its rows do, so there are no families to take; without `uni
 Each strategy has its own fields. A field of another one would be ignored, and whoever wrote it would believe in it.",
     ),
     (
+        "final-keeps-nothing",
+        "\
+`final` of a table says which of its rows have nothing before them any more; any other keeps what it belongs to, with the \
+whole family. A row of this table belongs to nothing.",
+    ),
+    (
+        "final-not-asked",
+        "\
+`final` of a table says which of its rows have nothing before them any more; any other keeps what it belongs to. Only rules \
+by end time ask for that. A rule by time, or one whose rows go one by one, would take such rows whatever they hold; one for \
+orphans passes where it needs just these rows (`needs`), since none of them goes with a row that nothing names.",
+    ),
+    (
         "ignored-without-reason",
         "\
 A table under `[ignore]` is left alone although it refers to rows that go. The reason is for whoever reads the spec \

@@ -1,7 +1,8 @@
 //! How a rule deletes: what goes and in which order, what keeps families, what is let go of.
 
 use super::ways::{Hop, ways};
-use crate::graph::{Edge, Graph, Kind, Rule, TableId, With};
+use crate::column::Condition;
+use crate::graph::{Edge, Graph, Kind, Rule, Strategy, TableId, With};
 
 /// How one rule deletes.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ pub struct Keep {
     pub hops: Vec<Hop>,
     /// The ways from the root table down to the last table, where only those of its rows keep that no root is above.
     pub without: Vec<Vec<Hop>>,
+    /// What a row of the last table must hold to keep nothing; empty where each keeps.
+    pub unless: Vec<Condition>,
     /// One sentence: becomes the comment above the query.
     pub why: String,
 }
@@ -140,6 +143,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                 keeps.push(Keep {
                     hops,
                     without: Vec::new(),
+                    unless: Vec::new(),
                     why: format!(
                         "A row of {} keeps the row of {} that {} names.",
                         table.name,
@@ -149,6 +153,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                 });
             }
         }
+        keeps.extend(unfinished(graph, rule, TableId(index)));
         for (one, other) in rule.joint_parents(TableId(index), table) {
             // What has no row of the root table above it goes by no run.
             let above = match rule.order.contains(&other.parent) {
@@ -165,6 +170,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                 keeps.push(Keep {
                     hops,
                     without: above.clone(),
+                    unless: Vec::new(),
                     why: format!(
                         "A row of {} that belongs to one of {}{of_none} as well, by {}, goes when that is gone.",
                         table.name,
@@ -173,6 +179,33 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                     ),
                 });
             }
+        }
+    }
+    keeps
+}
+
+/// The rows of a table that keep what they belong to for as long as they are not final.
+fn unfinished(graph: &Graph, rule: &Rule, id: TableId) -> Vec<Keep> {
+    let table = graph.table(id);
+    let mut keeps = Vec::new();
+    if table.r#final.is_empty() || !matches!(rule.strategy, Strategy::EndTime) {
+        return keeps;
+    }
+    let within = table.parents();
+    for edge in within.filter(|edge| rule.order.contains(&edge.parent)) {
+        for mut hops in ways(graph, rule, edge.parent) {
+            hops.push(Hop::down(id, edge));
+            keeps.push(Keep {
+                hops,
+                without: Vec::new(),
+                unless: table.r#final.clone(),
+                why: format!(
+                    "A row of {} that is not final keeps the row of {} that {} names.",
+                    table.name,
+                    graph.table(edge.parent).name,
+                    edge.columns()
+                ),
+            });
         }
     }
     keeps

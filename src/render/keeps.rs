@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::edges::excluded;
 use super::names::table_name;
 use super::via;
+use crate::column::Condition;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
 use crate::plan::{Hop, Keep, Meet, Purge};
@@ -53,6 +54,8 @@ pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepV
                 .map(|way| rootless(graph, way, &last.alias, dialect))
                 .collect();
             last.on.push_str(&above);
+            last.on
+                .push_str(&not_all(&keep.unless, &last.alias, dialect));
         }
         KeepView {
             why: keep.why.clone(),
@@ -60,6 +63,18 @@ pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepV
         }
     };
     purge.keeps.iter().map(view).collect()
+}
+
+/// That a row does not hold all that it must, as far as is known; behind other conditions.
+fn not_all(conditions: &[Condition], row: &str, dialect: Dialect) -> String {
+    let conditions = conditions.iter();
+    let held: Vec<String> = conditions
+        .map(|condition| dialect.condition_of(row, condition))
+        .collect();
+    match held.is_empty() {
+        true => String::new(),
+        false => format!(" AND ({}) IS NOT TRUE", held.join(" AND ")),
+    }
 }
 
 /// That no row of the root table is above a row, by a way from there down to its table; behind other conditions.

@@ -341,10 +341,11 @@ fn conditions(conditions: &[Condition]) -> Vec<ConditionDocument<'_>> {
             null: match condition.test {
                 Test::Null => Some(true),
                 Test::NotNull => Some(false),
-                Test::OneOf(_) => None,
+                Test::OneOf(_) | Test::Is(_) => None,
             },
             values: match &condition.test {
                 Test::OneOf(values) => values.iter().map(value).collect(),
+                Test::Is(value) => vec![(*value).into()],
                 Test::Null | Test::NotNull => Vec::new(),
             },
         })

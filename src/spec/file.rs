@@ -10,6 +10,7 @@ use super::duration::PATTERN;
 use super::rule::Rule;
 use super::text::Text;
 use super::values::Names;
+use super::values::Values;
 use crate::dialect::Dialect;
 use crate::facts;
 
@@ -129,6 +130,11 @@ pub struct Table {
     #[serde(default)]
     #[schemars(with = "With")]
     pub with: Option<Spanned<With>>,
+    /// Which rows have nothing before them any more: `column = value(s)`. Any other keeps the row that it belongs to, and its
+    /// whole family (`REFERENCED`), until it is final; so does one in which the column is NULL. Every row is final if left out.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, Values>")]
+    pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]

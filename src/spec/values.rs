@@ -16,6 +16,8 @@ use super::text::Text;
 pub enum Values {
     /// `{ null = true }`: the column is NULL; `{ null = false }`: it is not.
     Null(bool),
+    /// A truth value.
+    Truth(bool),
     /// A single value.
     One(Scalar),
     /// An array.
@@ -76,7 +78,7 @@ impl<'de> Deserialize<'de> for Values {
             type Value = Values;
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str(
-                    "a whole number, a text, an array of one of these, or `{ null = true }`",
+                    "a whole number, a text, an array of one of these, `true`, `false`, or `{ null = true }`",
                 )
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Values, A::Error> {
@@ -90,6 +92,9 @@ impl<'de> Deserialize<'de> for Values {
                 }
                 let read = Null::deserialize(MapAccessDeserializer::new(map))?;
                 Ok(Values::Null(read.null))
+            }
+            fn visit_bool<E: Error>(self, value: bool) -> Result<Values, E> {
+                Ok(Values::Truth(value))
             }
             fn visit_i64<E: Error>(self, value: i64) -> Result<Values, E> {
                 Ok(Values::One(Scalar::Integer(value)))
@@ -202,8 +207,9 @@ impl JsonSchema for Values {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "One value, several of one kind, or whether the column is NULL.",
+            "description": "One value, several of one kind, a truth value, or whether the column is NULL.",
             "anyOf": [
+                { "type": "boolean" },
                 { "type": "integer" },
                 { "type": "string" },
                 { "type": "array", "items": { "type": "integer" }, "minItems": 1, "uniqueItems": true },

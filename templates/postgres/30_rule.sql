@@ -20,10 +20,12 @@ AS $windrow$
 BEGIN
     RETURN QUERY
 {%- if rule.per %}
+{%- filter fit %}
     SELECT p.scope::{{ rule.scope_type }},
         {% if not rule.opt_in %}CASE WHEN p.enabled THEN {% endif %}{{ rule.cutoff_of_policy }}{% if not rule.opt_in %} ELSE '-infinity' END{% endif %}
     FROM {{ control }}.policy AS p
     WHERE p.rule = {{ rule.literal }}{% if rule.opt_in %} AND p.enabled{% endif %} AND (p_scope IS NULL OR p.scope = p_scope)
+{%- endfilter %}
 {%- if rule.source %}
     UNION ALL
     -- {{ rule.source.why }}
@@ -205,8 +207,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
 {%- for keep in rule.keeps %}
         -- {{ keep.why }}
 
@@ -225,8 +226,7 @@ BEGIN
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
-    );
-END
+); END
 $windrow$;
 {%- endif %}
 {%- if rule.meets | length > 0 %}
@@ -373,8 +373,8 @@ BEGIN
     IF NOT p_lock THEN
         RETURN ARRAY(SELECT i.o_key::{{ rule.id_type }} FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
+    -- The last of a group that stays is looked for once for each group, and not for every row.
 {%- for newest in rule.newest %}
-    -- The last of each {{ newest.group_name }} that stays is looked for once for each of them, and not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
 {%- filter fit %}
@@ -388,8 +388,10 @@ BEGIN
             SELECT {{ newest.groups_of_g }}, {{ newest.place_of_l }} FROM (SELECT DISTINCT {{ newest.groups_of_c }} FROM counted AS c) AS g
             CROSS JOIN LATERAL {{ <w.last_that_stays rule newest same={newest.same_as_g} lock="FOR KEY SHARE SKIP LOCKED" /> | indent(width=12) }} AS l ({{ newest.columns_of_l }})
         )
+{%- filter fit %}
         SELECT c.key::{{ rule.id_type }} FROM counted AS c LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
         WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE
+{%- endfilter %}
     );
 {%- endfor %}
     RETURN v_newest;
@@ -541,11 +543,11 @@ DECLARE
     v_default {{ rule.time_type }} := {{ rule.cutoff_of_default }};
 BEGIN
     RETURN (
-        SELECT count(*)
+
 {%- if rule.newest | length > 0 %}
-        FROM {{ control }}.{{ rule.name }}_roots() AS i
-        WHERE i.o_{{ rule.along }} < v_default{% if rule.last %} AND i.o_ended < v_default{% endif %} AND NOT i.o_newest
+        SELECT count(*) FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_{{ rule.along }} < v_default{% if rule.last %} AND i.o_ended < v_default{% endif %} AND NOT i.o_newest
 {%- else %}
+        SELECT count(*)
         FROM {{ rule.table }} AS i
 {%- if rule.last %}
         {{ <w.last_end rule /> | indent(width=8) }}

@@ -20,12 +20,13 @@ use crate::support::graphs::graph_of;
 use crate::support::installation::{Installation, violations};
 
 mod cascades;
+mod deadlines;
 mod rows;
 
 const SPEC: &str = include_str!("../../specs/airflow-3.toml");
 
 tests! {
-    within: [cascades::tests, rows::tests],
+    within: [cascades::tests, deadlines::tests, rows::tests],
     on_postgres: [
         a_failed_family_is_an_exit_code,
     ],
@@ -64,7 +65,7 @@ const TREE: [(&str, &[&str]); 17] = [
     ),
     ("dag_run_note", &["dag_run_id"]),
     ("dagrun_asset_event", &["dag_run_id", "event_id"]),
-    ("deadline", &["id", "dagrun_id"]),
+    ("deadline", &["id", "dagrun_id", "missed"]),
     ("hitl_detail", &["ti_id"]),
     ("hitl_detail_history", &["ti_history_id"]),
     (
@@ -295,6 +296,12 @@ fn model(
     let runs = &before.tree["dag_run"];
     let watermarks = watermarks(runs);
     let is_last = |run: &Row| watermarks.contains(value(run, "id"));
+    let missed = |row: &Row| ["t", "true", "1"].contains(&value(row, "missed"));
+    let deadlines = before.tree["deadline"].iter();
+    let awaited: BTreeSet<&str> = deadlines
+        .filter(|row| !missed(row))
+        .map(|row| value(row, "dagrun_id"))
+        .collect();
     let (mut gone, mut skipped) = (BTreeSet::new(), BTreeMap::new());
     for run in runs {
         let Some(days) = retentions.get(value(run, "dag_id")) else {
@@ -309,6 +316,9 @@ fn model(
             None => *skipped.entry("UNDATED_MEMBER").or_default() += 1,
             Some(ended) if ended >= cutoff || is_last(run) => {}
             Some(_) if held.contains(value(run, "id")) => *skipped.entry("HELD").or_default() += 1,
+            Some(_) if awaited.contains(value(run, "id")) => {
+                *skipped.entry("REFERENCED").or_default() += 1
+            }
             Some(_) => {
                 gone.insert(value(run, "id").to_owned());
             }
@@ -628,7 +638,7 @@ fn add_task(
 }
 
 /// A row of every kind that hangs on a run itself.
-fn add_beside(database: &mut Installation, dag: &str, run: i32) {
+fn add_beside(database: &mut Installation, dag: &str, run: i32, missed: bool) {
     let (then, dag, name) = ("'2025-10-01'", text(dag), text(&run_name(run)));
     let key = if database.dialect == Dialect::Postgres {
         "key"
@@ -643,7 +653,7 @@ fn add_beside(database: &mut Installation, dag: &str, run: i32) {
             "INSERT INTO dagrun_asset_event (dag_run_id, event_id) VALUES ({run}, 1), ({run}, 3)"
         ),
         format!(
-            "INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id) VALUES ('{:032}', {then}, {then}, {run}, {then}, false, '00000000000000000000000000000001')",
+            "INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id) VALUES ('{:032}', {then}, {then}, {run}, {then}, {missed}, '00000000000000000000000000000001')",
             run + 1
         ),
         format!(
@@ -746,7 +756,8 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
                 }
             }
             if random.random_bool(0.5) {
-                add_beside(&mut database, dag, id);
+                let missed = random.random_bool(0.8);
+                add_beside(&mut database, dag, id, missed);
             }
             if random.random_bool(0.1) {
                 let hold = json!({"rule": "dag_runs", "key": id.to_string(), "reason": "test"});
@@ -870,7 +881,7 @@ fn the_last_run_of_a_dag_keeps_its_tasks(dialect: Dialect) {
         }
         .insert(&mut database);
         add_task(&mut database, id, "a", id, "t", -1, "success");
-        add_beside(&mut database, "a", id);
+        add_beside(&mut database, "a", id, true);
     }
     let before = contents(&mut database);
     let run = database.run(json!({})).expect("a run");
@@ -969,7 +980,7 @@ fn what_two_rules_would_take_is_told(dialect: Dialect) {
     let mut database = small(dialect, &graph());
     for (id, state) in [(3, "success"), (6, "running")] {
         Run { id, state, ..OLD }.insert(&mut database);
-        add_beside(&mut database, "a", id);
+        add_beside(&mut database, "a", id, true);
     }
     database.execute("UPDATE task_state_store SET expires_at = '2025-11-01'");
     let states = |document: &Value| -> Vec<(String, i64)> {

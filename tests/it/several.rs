@@ -16,6 +16,7 @@ tests! {
         a_parent_that_no_rule_takes_keeps_the_family,
         a_parent_of_no_family_keeps_the_family,
         a_row_that_others_name_goes_with_all_of_them,
+        a_row_that_is_not_final_keeps_its_family,
     ],
 }
 
@@ -229,4 +230,47 @@ fn a_row_that_others_name_goes_with_all_of_them(dialect: Dialect) {
             "{with}"
         );
     }
+}
+
+/// The same spec with steps that may have something before them yet.
+pub(crate) fn unfinished() -> Graph {
+    let own = "steps = { key = \"id integer\",";
+    let ends = "final = { complete = true, state = [3, 4] },";
+    graph_of(&SPEC.replace(own, &format!("{own} {ends}")))
+}
+
+/// A step that has something before it yet, or of which nobody knows, keeps its run, and what hangs on others does not matter.
+fn a_row_that_is_not_final_keeps_its_family(dialect: Dialect) {
+    let over = ", complete boolean, state integer)";
+    let schema = SCHEMA.replace(
+        "run_id integer NOT NULL)",
+        &format!("run_id integer NOT NULL{over}"),
+    );
+    let mut installation = Installation::of(dialect, &schema, &unfinished());
+    installation.arm();
+    installation.execute(
+        "UPDATE steps SET complete = (id <> 20), state = 3;
+        UPDATE steps SET state = NULL WHERE id = 30;
+        INSERT INTO steps (id, run_id, complete, state) VALUES (41, 4, true, 5)",
+    );
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 1, "steps": 1, "pairs": 0, "files": 0})
+    );
+    assert_eq!(skipped, json!({"REFERENCED": 3}));
+    let purge = installation.call("purge", json!({"key": [2]}));
+    let purge = purge.expect("a purge");
+    assert_eq!(purge["refused"], json!({"2": "REFERENCED"}), "{purge}");
+    assert_eq!(
+        left(&mut installation, "steps"),
+        ["20", "30", "40", "41", "50"]
+    );
+    installation.execute("UPDATE steps SET complete = true, state = 4");
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 3, "steps": 4, "pairs": 0, "files": 0})
+    );
+    assert_eq!(skipped, json!({}));
 }

@@ -190,9 +190,13 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean,
     IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_against with the members that are roots among the newest of their group, where p_newest; p_lock: the last one that stays
-    is locked. [body 44ccd6ba2c7b]'
+COMMENT 'Fills work_against with the members that a row of another table keeps, and those that are roots among the newest of their group,
+    where p_newest; p_lock: the last one that stays is locked. [body 7dcf1641d5cc]'
 BEGIN
+    -- A row of deadline that is not final keeps the row of dag_run that dagrun_id names.
+    INSERT IGNORE INTO work_against (id, fault)
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `airflow`.`deadline` AS t1 ON t1.`dagrun_id` = m.id
+        AND (t1.`missed` = TRUE) IS NOT TRUE;
     -- While the newest are locked, nobody can delete them and leave the group without.
     IF p_newest AND p_lock THEN
         INSERT IGNORE INTO work_against (id, fault)

@@ -34,8 +34,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.asset_event_kept(p_members integer[]) RETURNS integer[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
         -- A row of dagrun_asset_event keeps the row of asset_event that event_id names.
         SELECT m.id FROM unnest(p_members) AS m(id)
             WHERE EXISTS (SELECT FROM "public"."dagrun_asset_event" AS t1 WHERE t1."event_id" = m.id)
@@ -43,8 +42,7 @@ BEGIN
         -- A row of partitioned_asset_key_log keeps the row of asset_event that asset_event_id names.
         SELECT m.id FROM unnest(p_members) AS m(id)
             WHERE EXISTS (SELECT FROM "public"."partitioned_asset_key_log" AS t1 WHERE t1."asset_event_id" = m.id)
-    );
-END
+); END
 $windrow$;
 
 -- asset_event_members: rows of asset_event, locked or not: whether they are final, and roots; when they ended, in UTC;
@@ -110,7 +108,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 9800ed805e7f', 'delete fe1e0411d0b2', 'kept 0914db317c1a', 'members 47077bfcb403', 'next d4b36e6a8244',
+    'count 9800ed805e7f', 'delete fe1e0411d0b2', 'kept 3090298ffae9', 'members 47077bfcb403', 'next d4b36e6a8244',
     'scope 214aa6d4612a', 'undated db7b62743a2c'
 ]);
 RESET ROLE;

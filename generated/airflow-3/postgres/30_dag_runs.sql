@@ -9,10 +9,8 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_scope(p_as_of timestamptz,
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT p.scope::text,
-        (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
-    FROM windrow_airflow_3.policy AS p
-    WHERE p.rule = 'dag_runs' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
+    SELECT p.scope::text, (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400))
+        FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
 END
 $windrow$;
 
@@ -107,6 +105,17 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
            AND coalesce(h.until > clock_timestamp(), true));
 $windrow$;
 
+-- dag_runs_kept: the members that a row of another table keeps.
+CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_kept(p_members integer[]) RETURNS integer[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+BEGIN RETURN ARRAY(
+        -- A row of deadline that is not final keeps the row of dag_run that dagrun_id names.
+        SELECT m.id FROM unnest(p_members) AS m(id)
+            WHERE EXISTS (SELECT FROM "public"."deadline" AS t1 WHERE t1."dagrun_id" = m.id AND (t1."missed" = TRUE) IS NOT TRUE)
+); END
+$windrow$;
+
 -- dag_runs_members: rows of dag_run, locked or not: whether they are final, and roots; when they ended, in UTC;
 -- the place of their dag_id in p_scopes.
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_members(p_ids integer[], p_lock boolean, p_scopes text[], OUT o_ids integer[],
@@ -142,7 +151,7 @@ BEGIN
     IF NOT p_lock THEN
         RETURN ARRAY(SELECT i.o_key::integer FROM windrow_airflow_3.dag_runs_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
-    -- The last of each dag_id, run_type that stays is looked for once for each of them, and not for every row.
+    -- The last of a group that stays is looked for once for each group, and not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
             SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."logical_date" AS by_1 FROM "public"."dag_run" AS i
@@ -157,9 +166,8 @@ BEGIN
             ) AS l (by_1, key)
         )
         SELECT c.key::integer FROM counted AS c LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
     );
-    -- The last of each dag_id, run_type that stays is looked for once for each of them, and not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
             SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."partition_date" AS by_1, i."run_after" AS by_2
@@ -177,9 +185,8 @@ BEGIN
             ) AS l (by_1, by_2, key)
         )
         SELECT c.key::integer FROM counted AS c LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-        WHERE ((c.by_1, c.by_2, c.key) < (l.by_1, l.by_2, l.key)) IS NOT TRUE
+            WHERE ((c.by_1, c.by_2, c.key) < (l.by_1, l.by_2, l.key)) IS NOT TRUE
     );
-    -- The last of each dag_id, run_type that stays is looked for once for each of them, and not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
             SELECT i."id" AS key, i."dag_id" AS per_1, i."run_type" AS per_2, i."run_after" AS by_1 FROM "public"."dag_run" AS i
@@ -195,9 +202,8 @@ BEGIN
             ) AS l (by_1, key)
         )
         SELECT c.key::integer FROM counted AS c LEFT JOIN last AS l ON l.per_1 = c.per_1 AND l.per_2 = c.per_2
-        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
     );
-    -- The last of each dag_id that stays is looked for once for each of them, and not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
             SELECT i."id" AS key, i."dag_id" AS per_1, i."run_after" AS by_1 FROM "public"."dag_run" AS i WHERE i."id" = ANY (p_ids)
@@ -211,7 +217,7 @@ BEGIN
             ) AS l (by_1, key)
         )
         SELECT c.key::integer FROM counted AS c LEFT JOIN last AS l ON l.per_1 = c.per_1
-        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+            WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
     );
     RETURN v_newest;
 END
@@ -395,15 +401,14 @@ DECLARE
         604800) + 86400));
 BEGIN
     RETURN (
-        SELECT count(*)
-        FROM windrow_airflow_3.dag_runs_roots() AS i
-        WHERE i.o_ended < v_default AND NOT i.o_newest
+        SELECT count(*) FROM windrow_airflow_3.dag_runs_roots() AS i WHERE i.o_ended < v_default AND NOT i.o_newest
           AND NOT EXISTS (SELECT FROM windrow_airflow_3.policy AS p WHERE p.rule = 'dag_runs' AND p.enabled AND p.scope = i.o_scope::text)
     );
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 7c6b76c7c53f', 'count 117daac9b11b', 'delete 28d674e57d95', 'members f122bbd8130b', 'newest 6903407a2cc7',
-    'next 03a14364d367', 'roots 90f5867c04a0', 'scope e9439a342f24', 'undated 195f37806428', 'unlisted accf57f9e097'
+    'bound 7c6b76c7c53f', 'count 117daac9b11b', 'delete 28d674e57d95', 'kept 29d6a9e8e42b', 'members f122bbd8130b',
+    'newest 4f7a034152c5', 'next 03a14364d367', 'roots 90f5867c04a0', 'scope 4c5dcd67d0dd', 'undated 195f37806428',
+    'unlisted 5d166997ff59'
 ]);
 RESET ROLE;

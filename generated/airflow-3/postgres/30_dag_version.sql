@@ -54,8 +54,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_kept(p_members uuid[]) RETURNS uuid[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
         -- A row of dag_run keeps the row of dag_version that created_dag_version_id names.
         SELECT m.id FROM unnest(p_members) AS m(id)
             WHERE EXISTS (SELECT FROM "public"."dag_run" AS t1 WHERE t1."created_dag_version_id" = m.id)
@@ -68,8 +67,7 @@ BEGIN
         -- A row of task_instance keeps the row of dag_version that dag_version_id names.
         SELECT m.id FROM unnest(p_members) AS m(id)
             WHERE EXISTS (SELECT FROM "public"."task_instance" AS t1 WHERE t1."dag_version_id" = m.id)
-    );
-END
+); END
 $windrow$;
 
 -- dag_version_members: rows of dag_version, locked or not: whether they are final, and roots; when they ended, in UTC;
@@ -103,7 +101,7 @@ BEGIN
     IF NOT p_lock THEN
         RETURN ARRAY(SELECT i.o_key::uuid FROM windrow_airflow_3.dag_version_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
     END IF;
-    -- The last of each dag_id that stays is looked for once for each of them, and not for every row.
+    -- The last of a group that stays is looked for once for each group, and not for every row.
     v_newest := v_newest || ARRAY(
         WITH counted AS MATERIALIZED (
             SELECT i."id" AS key, i."dag_id" AS per_1, i."version_number" AS by_1 FROM "public"."dag_version" AS i
@@ -116,8 +114,7 @@ BEGIN
                 ORDER BY n."version_number" DESC, n."id" DESC LIMIT 1 FOR KEY SHARE SKIP LOCKED
             ) AS l (by_1, key)
         )
-        SELECT c.key::uuid FROM counted AS c LEFT JOIN last AS l ON l.per_1 = c.per_1
-        WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
+        SELECT c.key::uuid FROM counted AS c LEFT JOIN last AS l ON l.per_1 = c.per_1 WHERE ((c.by_1, c.key) < (l.by_1, l.key)) IS NOT TRUE
     );
     RETURN v_newest;
 END
@@ -176,7 +173,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count c258ed3efa4e', 'delete 67b72d739896', 'kept 7ae501a00e68', 'members 63698b40cf00', 'newest 37167bc46932',
+    'count c258ed3efa4e', 'delete 67b72d739896', 'kept cfc81e06e4af', 'members 63698b40cf00', 'newest 316fb1c9cde3',
     'next 82dd2a593f65', 'roots bc4057bf457d', 'scope b33325a0c0bc', 'undated 9a47dbe6047c'
 ]);
 RESET ROLE;

@@ -12,8 +12,7 @@ BEGIN
     RETURN QUERY
     SELECT p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-    FROM windrow_camunda7_cases.policy AS p
-    WHERE p.rule = 'case_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
+        FROM windrow_camunda7_cases.policy AS p WHERE p.rule = 'case_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
     UNION ALL
     -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a hundred years
     -- is for ever.
@@ -233,7 +232,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count ff8db80d0ec9', 'delete 0d1d37a26ba3', 'members 8d2295baf6e2', 'next b18d0ef8135b', 'scope 011afe22179d',
+    'count ff8db80d0ec9', 'delete 0d1d37a26ba3', 'members 8d2295baf6e2', 'next b18d0ef8135b', 'scope 56c09cb6b675',
     'undated eb2e61f04656', 'unlisted 38d53cd3e3ea'
 ]);
 RESET ROLE;

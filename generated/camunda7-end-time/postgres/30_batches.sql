@@ -10,12 +10,9 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_scope(p_as_of times
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $windrow$
 BEGIN
     RETURN QUERY
-    SELECT p.scope::text,
-        CASE WHEN p.enabled
-            THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-            ELSE '-infinity' END
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'batches' AND (p_scope IS NULL OR p.scope = p_scope)
+    SELECT p.scope::text, CASE WHEN p.enabled
+        THEN (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
+        ELSE '-infinity' END FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'batches' AND (p_scope IS NULL OR p.scope = p_scope)
     UNION ALL
     -- Without a policy, the spec says it by value.
     SELECT d.scope::text,
@@ -87,8 +84,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.batches_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_batch" AS t0
             JOIN "public"."act_hi_job_log" AS t1 ON t1."job_def_id_" = t0."seed_job_def_id_"
@@ -142,8 +138,7 @@ BEGIN
             JOIN "public"."act_hi_job_log" AS t1 ON t1."job_def_id_" = t0."batch_job_def_id_"
             JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."job_exception_stack_id_"
             JOIN "public"."act_ru_variable" AS t3 ON t3."bytearray_id_" = t2."id_" WHERE t0."id_" = m.id)
-    );
-END
+); END
 $windrow$;
 
 -- batches_members: rows of act_hi_batch, locked or not: whether they are final, and roots; when they ended;
@@ -271,7 +266,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound 3cac1fdd3146', 'count dc257d08eba1', 'delete b214cc9979e8', 'kept ad398b3f6dd1', 'members 27e4e0904269',
-    'next ac889ca2ea62', 'scope ec8145e15bd6', 'undated 8957c51261de'
+    'bound 3cac1fdd3146', 'count dc257d08eba1', 'delete b214cc9979e8', 'kept 1d2f64fb8338', 'members 27e4e0904269',
+    'next ac889ca2ea62', 'scope 2f871b5e5c27', 'undated 8957c51261de'
 ]);
 RESET ROLE;

@@ -12,8 +12,7 @@ BEGIN
     RETURN QUERY
     SELECT p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'case_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
+        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'case_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
     UNION ALL
     -- Without a policy, the definition in act_re_case_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a hundred years
     -- is for ever.
@@ -64,8 +63,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.case_instances_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_varinst" AS t1
             JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
@@ -149,8 +147,7 @@ BEGIN
             JOIN "public"."act_hi_attachment" AS t2 ON t2."task_id_" = t1."id_"
             JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."content_id_"
             JOIN "public"."act_ru_variable" AS t4 ON t4."bytearray_id_" = t3."id_" WHERE t1."case_inst_id_" = m.id)
-    );
-END
+); END
 $windrow$;
 
 -- case_instances_members: rows of act_hi_caseinst, locked or not: whether they are final, and roots; when they ended;
@@ -336,7 +333,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 886cb3997dc4', 'count ff8db80d0ec9', 'delete d5d10aa1c743', 'kept a4e2d76d1d9b', 'members 8d2295baf6e2',
-    'next ff5fd9f6e213', 'scope ffdaeca5d699', 'undated b0dcad4768be', 'unlisted f27a5dff6a3b'
+    'bound 886cb3997dc4', 'count ff8db80d0ec9', 'delete d5d10aa1c743', 'kept 559e2b3f1d4b', 'members 8d2295baf6e2',
+    'next ff5fd9f6e213', 'scope de5281f0082b', 'undated b0dcad4768be', 'unlisted f27a5dff6a3b'
 ]);
 RESET ROLE;

@@ -52,8 +52,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.cleanup_log_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_job_log" AS t0
             JOIN "public"."act_ge_bytearray" AS t1 ON t1."id_" = t0."job_exception_stack_id_"
@@ -68,8 +67,7 @@ BEGIN
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_job_log" AS t0
             JOIN "public"."act_ge_bytearray" AS t1 ON t1."id_" = t0."job_exception_stack_id_"
             JOIN "public"."act_ru_variable" AS t2 ON t2."bytearray_id_" = t1."id_" WHERE t0."id_" = m.id)
-    );
-END
+); END
 $windrow$;
 
 -- cleanup_log_members: rows of act_hi_job_log, locked or not: whether they are final, and roots; when they ended;
@@ -141,7 +139,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound b88750563f89', 'count 1311e020a60f', 'delete e3a70b6d8ec0', 'kept 5ac28be42319', 'members 4037a95ff6a7',
+    'bound b88750563f89', 'count 1311e020a60f', 'delete e3a70b6d8ec0', 'kept 69201fbba36d', 'members 4037a95ff6a7',
     'next 2fbce032b0a5', 'scope 077f1e6c1742', 'undated b6200b2ca70d'
 ]);
 RESET ROLE;

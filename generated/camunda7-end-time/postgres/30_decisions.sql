@@ -12,8 +12,7 @@ BEGIN
     RETURN QUERY
     SELECT p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'decisions' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
+        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'decisions' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
     UNION ALL
     -- Without a policy, the definition in act_re_decision_def says it: history_ttl_, NULL is for ever. Less than 0 or more than a hundred
     -- years is for ever.
@@ -68,8 +67,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_dec_in" AS t1
             JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
@@ -99,8 +97,7 @@ BEGIN
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_dec_out" AS t1
             JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
             JOIN "public"."act_ru_variable" AS t3 ON t3."bytearray_id_" = t2."id_" WHERE t1."dec_inst_id_" = m.id)
-    );
-END
+); END
 $windrow$;
 
 -- decisions_members: rows of act_hi_decinst, locked or not: whether they are final, and roots; when they ended;
@@ -231,7 +228,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound a53d43a70e62', 'count af90aa5e0833', 'delete 3481b935c60b', 'kept 3aa26193db24', 'members fe55272724a4',
-    'next 8c63199cb9d6', 'scope a40a725f5e5b', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9'
+    'bound a53d43a70e62', 'count af90aa5e0833', 'delete 3481b935c60b', 'kept dd039d33e85b', 'members fe55272724a4',
+    'next 8c63199cb9d6', 'scope 4775e7da2c92', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9'
 ]);
 RESET ROLE;

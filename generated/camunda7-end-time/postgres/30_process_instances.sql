@@ -12,8 +12,8 @@ BEGIN
     RETURN QUERY
     SELECT p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 86400) + 3600)) AT TIME ZONE 'UTC'
-    FROM windrow_camunda7_end_time.policy AS p
-    WHERE p.rule = 'process_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope)
+        FROM windrow_camunda7_end_time.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
+        AND (p_scope IS NULL OR p.scope = p_scope)
     UNION ALL
     -- Without a policy, the definition in act_re_procdef says it: history_ttl_, NULL is for ever. Less than 0 or more than a hundred years
     -- is for ever.
@@ -66,8 +66,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_kept(p_members text[]) RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
-BEGIN
-    RETURN ARRAY(
+BEGIN RETURN ARRAY(
         -- A row of act_ru_ext_task keeps the row of act_ge_bytearray that error_details_id_ names.
         SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."act_hi_varinst" AS t1
             JOIN "public"."act_ge_bytearray" AS t2 ON t2."id_" = t1."bytearray_id_"
@@ -196,8 +195,7 @@ BEGIN
             JOIN "public"."act_hi_attachment" AS t2 ON t2."task_id_" = t1."id_"
             JOIN "public"."act_ge_bytearray" AS t3 ON t3."id_" = t2."content_id_"
             JOIN "public"."act_ru_variable" AS t4 ON t4."bytearray_id_" = t3."id_" WHERE t1."proc_inst_id_" = m.id)
-    );
-END
+); END
 $windrow$;
 
 -- process_instances_members: rows of act_hi_procinst, locked or not: whether they are final, and roots; when they ended;
@@ -445,7 +443,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 931863e8fb68', 'count 7d8168e6f8ce', 'delete 21ae6bf3d819', 'kept a90ec888dc9e', 'members c19ad1ee7c5b',
-    'next 066218f052fd', 'scope 710f0ebdad9f', 'undated cfb26d5c7558', 'unlisted f41280d12f00'
+    'bound 931863e8fb68', 'count 7d8168e6f8ce', 'delete 21ae6bf3d819', 'kept 27b4fbc655c9', 'members c19ad1ee7c5b',
+    'next 066218f052fd', 'scope 0879351feb1c', 'undated cfb26d5c7558', 'unlisted f41280d12f00'
 ]);
 RESET ROLE;

@@ -11,8 +11,8 @@ BEGIN
     RETURN QUERY
     SELECT p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-    FROM windrow_dolphinscheduler_3_2.policy AS p
-    WHERE p.rule = 'process_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
+        FROM windrow_dolphinscheduler_3_2.policy AS p WHERE p.rule = 'process_instances' AND p.enabled
+        AND (p_scope IS NULL OR p.scope = p_scope);
 END
 $windrow$;
 
@@ -230,7 +230,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count 94c1313fb8a2', 'delete 4efb04980423', 'members 1499dc8f9de0', 'next a3cf7a35c746', 'scope bc524875ff18',
+    'count 94c1313fb8a2', 'delete 4efb04980423', 'members 1499dc8f9de0', 'next a3cf7a35c746', 'scope 187c212f9a0f',
     'undated 5ae2d4fc6812', 'unlisted de2e8beb5759'
 ]);
 RESET ROLE;

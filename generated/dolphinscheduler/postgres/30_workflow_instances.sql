@@ -11,8 +11,8 @@ BEGIN
     RETURN QUERY
     SELECT p.scope::bigint,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-    FROM windrow_dolphinscheduler.policy AS p
-    WHERE p.rule = 'workflow_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
+        FROM windrow_dolphinscheduler.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled
+        AND (p_scope IS NULL OR p.scope = p_scope);
 END
 $windrow$;
 
@@ -221,7 +221,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 6939fec3b647', 'delete 3c08465a6c97', 'members b7c587f4949d', 'next 81d206f6a3a8', 'scope db32d0b7fa81',
+    'count 6939fec3b647', 'delete 3c08465a6c97', 'members b7c587f4949d', 'next 81d206f6a3a8', 'scope 6bd70078ef2f',
     'undated 995df0e884a9', 'unlisted 498b9ba0a821'
 ]);
 RESET ROLE;

@@ -11,8 +11,7 @@ BEGIN
     RETURN QUERY
     SELECT p.scope::text,
         (p_as_of - make_interval(secs => greatest(coalesce(p_retention, p.retention_seconds), 604800) + 86400)) AT TIME ZONE 'UTC'
-    FROM windrow_yworkflow.policy AS p
-    WHERE p.rule = 'workflow_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
+        FROM windrow_yworkflow.policy AS p WHERE p.rule = 'workflow_instances' AND p.enabled AND (p_scope IS NULL OR p.scope = p_scope);
 END
 $windrow$;
 
@@ -174,7 +173,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 07c6f6af8a8e', 'delete 933ca258bb2f', 'members 698d923eb2dd', 'next 7665d1bc9e84', 'scope cba6c9ffdef4',
+    'count 07c6f6af8a8e', 'delete 933ca258bb2f', 'members 698d923eb2dd', 'next 7665d1bc9e84', 'scope 95f96708f966',
     'undated db1275578a3c', 'unlisted 7c9786c1675b'
 ]);
 RESET ROLE;

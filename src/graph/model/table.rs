@@ -1,6 +1,6 @@
 //! Tables, and what their rows name.
 
-use crate::column::{Column, Literal};
+use crate::column::{Column, Condition, Literal};
 
 /// Index of a table in [`Graph::tables`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +24,8 @@ pub struct Table {
     pub edges: Vec<Edge>,
     /// With which of several parents a row goes.
     pub with: With,
+    /// What a row must hold to go with its parents; any other keeps them. Empty where every row goes.
+    pub r#final: Vec<Condition>,
 }
 
 /// A row of the owning table names the parent row with this key.

@@ -3,9 +3,9 @@
 use toml::Spanned;
 
 use super::columns;
-use super::conditions::conditions;
 use super::fields::check_there;
 use crate::diagnostic::Diagnostic;
+use crate::graph::conditions::conditions;
 use crate::graph::{Kind, Newest, names};
 use crate::spec::{self, Text};
 

@@ -5,13 +5,13 @@ use toml::Spanned;
 
 use super::archive;
 use super::columns::{columns, end_time};
-use super::conditions::conditions;
 use super::family::{Family, root};
 use super::fields::{foreign_to_single, missing, refuse};
 use super::limits::limits;
 use super::report::reports;
 use super::retention::retention;
 use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::conditions::conditions;
 use crate::graph::tables::Resolved;
 use crate::graph::{
     Action, Column, Edge, Kind, Literal, Need, Retention, Rule, Shared, Single, Strategy, TableId,

@@ -3,11 +3,11 @@
 use toml::Spanned;
 
 use super::columns::end_time;
-use super::conditions::conditions;
 use super::family::root;
 use super::fields::check_there;
 use super::retention::{by_value, definition, naming, two_sources};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::conditions::conditions;
 use crate::graph::tables::Resolved;
 use crate::graph::{Action, Column, Own, Source, Stamp, TableId, names};
 use crate::spec::{self, Spec, StampOf, Text, grammar, in_file_order};

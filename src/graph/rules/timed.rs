@@ -4,7 +4,6 @@ use toml::Spanned;
 
 use super::archive;
 use super::columns::end_time;
-use super::conditions::conditions;
 use super::family::{Family, root};
 use super::fields::{foreign_to_time, missing, refuse};
 use super::limits::limits;
@@ -12,6 +11,7 @@ use super::report::reports;
 use super::retention::retention;
 use super::stamp::{Around, stamps};
 use crate::diagnostic::{Diagnostic, Span};
+use crate::graph::conditions::conditions;
 use crate::graph::tables::Resolved;
 use crate::graph::written::by_family;
 use crate::graph::{

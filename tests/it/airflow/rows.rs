@@ -211,7 +211,7 @@ fn model(world: &World, rule: &str, held: &BTreeSet<(&str, String)>) -> Verdict 
     verdict
 }
 
-const AS_OF: &str = "2026-01-15T00:00:00Z";
+pub(super) const AS_OF: &str = "2026-01-15T00:00:00Z";
 
 fn of_rule<'a>(document: &'a Value, rule: &str) -> &'a Value {
     let rules = document["rules"].as_array().expect("rules");
@@ -579,7 +579,7 @@ fn what_nothing_names_any_more_goes(dialect: Dialect) {
         database.execute(&format!("INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at, state) VALUES ('{}', 'x', 'x', '{{}}', 1, '{created}', {state})", id(callback)));
     }
     for (deadline, run, callback, alert) in [(21, "3", 16, 2), (22, "6", 17, 4)] {
-        database.execute(&format!("INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id, deadline_alert_id) VALUES ('{}', '{old}', '{old}', {run}, '{old}', false, '{}', '{}')", id(deadline), id(callback), id(alert)));
+        database.execute(&format!("INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id, deadline_alert_id) VALUES ('{}', '{old}', '{old}', {run}, '{old}', true, '{}', '{}')", id(deadline), id(callback), id(alert)));
     }
     for event in [31, 32, 33, 34] {
         let at = if event == 34 { young } else { old };

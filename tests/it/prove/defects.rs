@@ -46,6 +46,19 @@ const DEFECTS: &[Defect] = &[
         noticed_by: &["several::SERVER::by_default_a_row_goes_with_all_of_its_parents"],
     },
     Defect {
+        name: "unfinished-row-goes",
+        what: "a family goes although one of its rows is not final",
+        postgres: &[edit(
+            "(t1.\"complete\" = TRUE AND t1.\"state\" IN (3, 4)) IS NOT TRUE",
+            "false",
+        )],
+        mysql: &[edit(
+            "(t1.`complete` = TRUE AND t1.`state` IN (3, 4)) IS NOT TRUE",
+            "false",
+        )],
+        noticed_by: &["several::SERVER::a_row_that_is_not_final_keeps_its_family"],
+    },
+    Defect {
         name: "held-decision-torn",
         what: "the decisions that a held one has required go by their removal time",
         postgres: &[edit(

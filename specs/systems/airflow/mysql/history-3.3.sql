@@ -244,7 +244,7 @@ FROM demo_run AS r
 WHERE r.id % 20 = 1;
 
 INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id)
-SELECT LEFT(SHA2(CONCAT('deadline ', r.id), 256), 32), r.started, r.started, r.id, r.started + INTERVAL 1 DAY, false, LEFT(SHA2(CONCAT('callback ', r.id), 256), 32)
+SELECT LEFT(SHA2(CONCAT('deadline ', r.id), 256), 32), r.started, r.started, r.id, r.started + INTERVAL 1 DAY, true, LEFT(SHA2(CONCAT('callback ', r.id), 256), 32)
 FROM demo_run AS r
 WHERE r.id % 20 = 1;
 

@@ -252,7 +252,7 @@ FROM demo_run AS r
 WHERE r.id % 20 = 1;
 
 INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id)
-SELECT md5('deadline ' || r.id)::uuid, r.started, r.started, r.id, r.started + interval '1 day', false, md5('callback ' || r.id)::uuid
+SELECT md5('deadline ' || r.id)::uuid, r.started, r.started, r.id, r.started + interval '1 day', true, md5('callback ' || r.id)::uuid
 FROM demo_run AS r
 WHERE r.id % 20 = 1;
 

@@ -1,4 +1,4 @@
-//! Conditions: what columns of the root table must hold.
+//! Conditions: what columns of a table must hold.
 
 use std::collections::BTreeMap;
 
@@ -36,6 +36,7 @@ fn condition(
     let listed: Vec<(&Scalar, Span)> = match values.get_ref() {
         Values::Null(true) => return of(Kind::Varchar, Test::Null),
         Values::Null(false) => return of(Kind::Varchar, Test::NotNull),
+        Values::Truth(value) => return of(Kind::Varchar, Test::Is(*value)),
         Values::One(value) => vec![(value, values.span())],
         Values::Many(values) => values
             .iter()

@@ -32,10 +32,11 @@ pub(super) fn check(
             }
             continue;
         }
-        let never = match &written.with {
-            Some(_) => by_time(table, id, rules).or_else(|| never(table, id, rules)),
-            None => never(table, id, rules),
-        };
+        let never = by_time(table, id, rules).or_else(|| {
+            let (why, help) = never(table, id, rules)?;
+            let any = "add `with = \"any\"` if it goes with the first of them";
+            Some((why, format!("{any}; {help}")))
+        });
         if table.with == With::All
             && let Some((why, help)) = never
         {
@@ -50,19 +51,21 @@ pub(super) fn check(
                     "a row of `{}` cannot wait until all of its parents go: {why}",
                     name.get_ref().escape_debug()
                 ),
-                format!("add `with = \"any\"` if it goes with the first of them; {help}"),
+                help,
             ));
         }
     }
 }
 
 /// The rule that takes rows of a table by their time, whatever becomes of their parents.
-fn by_time(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, &'static str)> {
+fn by_time(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, String)> {
     let rule = rules.iter().find(|rule| rule.parts_parents(id, table))?;
     let shown = rule.name.escape_debug();
     Some((
         format!("rule `{shown}` takes it by its removal time"),
-        "or take the table out of that rule",
+        "add `with = \"any\"` if it goes with the root of its family, or by its own time, whatever becomes of what else it \
+         names; or take the table out of that rule"
+            .to_owned(),
     ))
 }
 

@@ -285,8 +285,8 @@ would have orphans for a moment, and a foreign key would refuse.",
         "\
 A row that goes with all of its parents needs a rule that can take these together: one with `strategy = \"end-time\"` and \
 `shared = \"closed\"`, which takes all of the parents that any rule takes. Two rules would wait for each other for ever, a \
-rule of single rows takes each for itself, and with `shared = \"literal\"` each family decides alone. Say `with = \"any\"` \
-if the row goes with the first of its parents.",
+rule of single rows takes each for itself, one by removal time by its own time or that of its root, and with \
+`shared = \"literal\"` each family decides alone. Say `with = \"any\"` if the row goes with the first of its parents.",
     ),
     (
         "relation-one-end",

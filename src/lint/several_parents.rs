@@ -12,8 +12,8 @@ a row: they go together or not at all, and are skipped together. A parent that n
 root above it, keeps the family (`REFERENCED`) for as long as it is there. Where it is others that name the row (`or alone`), all \
 that do are its parents. With `with = \"any\"` the row goes with the first of its parents, whatever \
 becomes of the others: right for rows that say nothing without both, such as those of a relation table, and for a table \
-whose foreign keys cascade anyway. Say which is meant. A rule by removal time knows `any` alone: its rows go with the root of \
-their family, or by their own time, before the row that they name.",
+whose foreign keys cascade anyway. Say which is meant. A rule by removal time knows `any` alone, and asks for the word: its \
+rows go with the root of their family, or by their own time, whatever becomes of what else they name.",
     check,
 };
 
@@ -24,18 +24,6 @@ fn check(spec: &Spec, graph: &Graph) -> Vec<Diagnostic> {
         let table = graph.table(id);
         if written.with.is_some() {
             continue;
-        }
-        if graph.rules.iter().any(|rule| rule.parts_parents(id, table)) {
-            found.push(Diagnostic::warning(
-                RULE.code,
-                name.span(),
-                format!(
-                    "a row of `{}` goes by its removal time, whatever becomes of its parents",
-                    name.get_ref().escape_debug()
-                ),
-                "add `with = \"any\"` if this is meant: a rule by removal time takes a row with the root of its family, or \
-                 by its own time, and not with all of its parents",
-            ));
         }
         let mut rules = graph.rules.iter();
         if rules.any(|rule| !rule.joint_parents(id, table).is_empty()) {
@@ -111,11 +99,9 @@ warning[several-parents]: a row of `links` goes only when all of its parents go
             changes.iter().map(|(from, to)| (*from, &**to)).collect()
         }
         ok(&texts(&changes(", with = \"any\"")));
-        let unsaid = err(&texts(&changes("")));
-        assert!(
-            unsaid.contains("warning[several-parents]: a row of `links` goes by its removal time")
-        );
-        let all = err(&texts(&changes(", with = \"all\"")));
-        assert!(all.contains("error[parents-never-all]"), "{all}");
+        for unsaid in ["", ", with = \"all\""] {
+            let told = err(&texts(&changes(unsaid)));
+            assert!(told.contains("error[parents-never-all]"), "{told}");
+        }
     }
 }

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::names::table_name;
-use super::rules::has_family;
-use super::timed;
+use super::names::{control_name, table_name};
+use super::rules::{has_family, is_plain};
 use super::via;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Rule, TableId};
@@ -42,35 +41,84 @@ enum Way<'a> {
 
 pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveView> {
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
-    let view = |other: &Rule, way: Way<'_>| {
-        let ways = match way {
-            Way::Here => Vec::new(),
-            Way::Up(edges) => ways_up(graph, &edges, dialect),
-            Way::Down(edges) => ways_down(graph, other, &edges, dialect),
-        };
-        let last = ways.last().map_or("t", |way| way.alias.as_str());
-        AboveView {
-            rule: dialect.text(&other.name),
-            key: key_text(graph, other, last, dialect),
-            ways,
-        }
-    };
     others
         .flat_map(|other| {
-            ways(graph, rule, other)
-                .into_iter()
-                .map(|way| view(other, way))
+            let ways = ways(graph, rule, other).into_iter();
+            ways.map(|way| above(graph, other, way, dialect))
         })
         .collect()
 }
 
+/// Of a rule by time over several tables: that a hold of another rule keeps row `t` of one of them, or what is its.
+pub(super) fn of_member(
+    graph: &Graph,
+    rule: &Rule,
+    table: TableId,
+    dialect: Dialect,
+) -> Vec<String> {
+    let others = graph.rules.iter().filter(|other| other.name != rule.name);
+    others
+        .flat_map(|other| {
+            let ways = ways_from(graph, table, true, other).into_iter();
+            ways.map(|way| above(graph, other, way, dialect).is_held(graph, dialect))
+        })
+        .collect()
+}
+
+impl AboveView {
+    /// That row `t` is held this way.
+    fn is_held(&self, graph: &Graph, dialect: Dialect) -> String {
+        let one = via::one(dialect);
+        let hold = dialect.qualified(&control_name(graph), "hold");
+        let (key, now) = match dialect {
+            Dialect::Postgres => ("key", "clock_timestamp()"),
+            Dialect::Mysql | Dialect::Mariadb => ("`key`", "UTC_TIMESTAMP(6)"),
+        };
+        let mut from = format!("SELECT {one}FROM ");
+        let mut first = String::new();
+        for way in &self.ways {
+            if first.is_empty() {
+                first = format!("{} AND ", way.on);
+                from += &format!("{} AS {} JOIN ", way.table, way.alias);
+            } else {
+                from += &format!("{} AS {} ON {} JOIN ", way.table, way.alias, way.on);
+            }
+        }
+        let same = format!("h.rule = {} AND h.{key} = {}", self.rule, self.key);
+        let holds = match self.ways.is_empty() {
+            true => format!("{hold} AS h WHERE {same} AND "),
+            false => format!("{hold} AS h ON {same} WHERE {first}"),
+        };
+        format!("EXISTS ({from}{holds}coalesce(h.until > {now}, true))")
+    }
+}
+
+fn above(graph: &Graph, other: &Rule, way: Way<'_>, dialect: Dialect) -> AboveView {
+    let ways = match way {
+        Way::Here => Vec::new(),
+        Way::Up(edges) => ways_up(graph, &edges, dialect),
+        Way::Down(edges) => ways_down(graph, other, &edges, dialect),
+    };
+    let last = ways.last().map_or("t", |way| way.alias.as_str());
+    AboveView {
+        rule: dialect.text(&other.name),
+        key: key_text(graph, other, last, dialect),
+        ways,
+    }
+}
+
 fn ways<'a>(graph: &'a Graph, rule: &Rule, other: &Rule) -> Vec<Way<'a>> {
-    if other.root == rule.root {
+    ways_from(graph, rule.root, rule.by_end() || has_family(rule), other)
+}
+
+/// From rows of a table, and where what belongs to them goes with them, from that.
+fn ways_from<'a>(graph: &'a Graph, from: TableId, takes: bool, other: &Rule) -> Vec<Way<'a>> {
+    if other.root == from {
         return vec![Way::Here];
     }
-    let up = climbs(graph, rule.root, other.root);
-    let down = match rule.by_end() || has_family(rule) {
-        true => climbs(graph, other.root, rule.root),
+    let up = climbs(graph, from, other.root);
+    let down = match takes {
+        true => climbs(graph, other.root, from),
         false => Vec::new(),
     };
     up.into_iter()
@@ -90,14 +138,21 @@ pub(super) fn of_many(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<Above
 /// The rules whose holds such a rule asks for.
 pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule) -> BTreeSet<&'a str> {
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
+    let reaches = |other: &Rule| match rule.timed() {
+        Some(timed) if !is_plain(graph, rule, timed) => {
+            let mut members = timed.members.iter();
+            members.any(|member| !ways_from(graph, member.table, true, other).is_empty())
+        }
+        _ => asks_for_many(graph, rule) && !ways(graph, rule, other).is_empty(),
+    };
     others
-        .filter(|other| asks_for_many(graph, rule) && !ways(graph, rule, other).is_empty())
+        .filter(|other| reaches(other))
         .map(|other| other.name.as_str())
         .collect()
 }
 
 fn asks_for_many(graph: &Graph, rule: &Rule) -> bool {
-    let plain = |it| timed::is_plain(graph, rule, it);
+    let plain = |it| is_plain(graph, rule, it);
     rule.by_end() || rule.timed().is_some_and(plain)
 }
 

@@ -8,13 +8,12 @@ use super::indexes::index_statements;
 use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, least_key, lock_class, role_name};
-use super::rules::{batch_setting, by_calendar, clock, nested, time_name};
+use super::rules::{batch_setting, by_calendar, clock, is_plain, nested, time_name};
 use super::spelling::{key, spelled};
 use super::tables::counted;
 use super::views::StrategyView;
 use super::{
     above, acting, archive, cascade, edges, keeps, newest, orphan_guard, restore, settings, stamp,
-    timed,
 };
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Single, Unit};
@@ -457,7 +456,7 @@ pub(super) fn of_rule(
         Some(single) => super::single::oldest(rule, single),
         None => rule.end_time.kind,
     };
-    let plain = timed.is_some_and(|timed| timed::is_plain(graph, rule, timed));
+    let plain = timed.is_some_and(|timed| is_plain(graph, rule, timed));
     let postgres = dialect == Dialect::Postgres;
     let meets = !keeps::meets(graph, purge, dialect).is_empty();
     let report = |document: graph::Document| -> Vec<Field<'_>> {

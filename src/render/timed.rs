@@ -8,6 +8,7 @@ use super::explain::{Root, among, keys, some_keys};
 use super::names::{local, table_name};
 use super::others::{ListView, OtherView, Others};
 use super::roots::Roots;
+use super::rules::is_plain;
 use super::stamp;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
@@ -30,6 +31,8 @@ pub(super) struct TimedView {
     by_family: bool,
     members: Vec<MemberView>,
     spares: bool,
+    /// Whether holds of other rules may keep rows.
+    bound: bool,
     /// Whether the rows of the root table are locked first.
     locks: bool,
     /// The type of the column that says when a family ended.
@@ -128,6 +131,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|ended| dialect.ident(&ended.name))
             .unwrap_or_default(),
         by_family,
+        bound: members.iter().any(|member| !member.bound.is_empty()),
         spares: members.iter().any(|member| member.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
         family_of_root: roots.family_of("r", dialect),
@@ -204,23 +208,6 @@ fn least(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> String 
             local(graph, kind, &before)
         }
     }
-}
-
-/// Whether rows of one table go, each by itself, and nothing but a hold keeps one.
-pub(super) fn is_plain(graph: &Graph, rule: &Rule, timed: &Timed) -> bool {
-    let [member] = &timed.members[..] else {
-        return false;
-    };
-    let key = &graph.table(rule.root).key;
-    member.table == rule.root
-        && member
-            .family
-            .iter()
-            .all(|column| key.iter().any(|own| own.name == *column))
-        && timed.ended.is_none()
-        && timed.references.is_empty()
-        && timed.stamps.is_empty()
-        && timed.unit == Unit::Window
 }
 
 /// The statements of the routines with literals in place of variables.

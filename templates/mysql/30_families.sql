@@ -31,6 +31,9 @@ BEGIN
     DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
 {%- endif %}
     DECLARE v_rows  bigint;
+{%- if rule.timed.bound %}
+    DECLARE v_bound boolean;
+{%- endif %}
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits for this batch, or it leaves the
     -- family to him.
 {%- for column in rule.timed.names_root %}
@@ -55,6 +58,14 @@ BEGIN
     INSERT IGNORE INTO work_root (id, family, fault)
     SELECT l.id, l.family, 5 FROM work_locked AS l;
     CALL timed_held({{ rule.literal }});
+{%- if rule.timed.bound %}
+    CALL bound_by({{ rule.literal }}, v_bound);
+    IF v_bound THEN
+{%- for member in rule.timed.members %}
+        {{ <w.bound_families member work="work_next" /> | indent(width=8) }}
+{%- endfor %}
+    END IF;
+{%- endif %}
 {%- for member in rule.timed.members %}
 {%- for referrer in member.referrers %}
 {%- for column in member.belongs %}

@@ -186,6 +186,9 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(IN p_from datetime(6), IN p_
 SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} [body @body@]'
 BEGIN
+{%- if rule.timed.bound %}
+    DECLARE v_bound boolean;
+{%- endif %}
 {%- if rule.timed.ended %}
     DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
 {% endif %}
@@ -214,6 +217,37 @@ BEGIN
     END IF;
 {% endif %}
     CALL timed_held({{ rule.literal }});
+{%- if rule.timed.bound %}
+    -- Holds of other rules, too, keep whole families.
+    CALL bound_by({{ rule.literal }}, v_bound);
+    IF v_bound THEN
+{%- for member in rule.timed.members %}
+{%- for column in member.belongs %}
+        INSERT IGNORE INTO work_tied (id)
+        SELECT t.{{ column }} FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND t.{{ column }} IS NOT NULL;
+{%- endfor %}
+{%- endfor %}
+{%- for member in rule.timed.members %}
+        {{ <w.bound_families member work="work_tied" /> | indent(width=8) }}
+{%- if member.bound | length > 0 and member.key %}
+        INSERT INTO work_skip (skip_key, reason)
+        SELECT t.{{ member.key }}, 'HELD'
+        FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- for condition in member.conditions %}
+          AND {{ condition }}
+{%- endfor %}
+{%- for column in member.belongs %}
+          AND t.{{ column }} IS NULL
+{%- endfor %}
+          AND ({{ member.bound | join(sep=" OR ") }})
+        ORDER BY t.{{ member.key }};
+{%- endif %}
+{%- endfor %}
+        DELETE FROM work_tied;
+    END IF;
+{%- endif %}
 {%- for other in rule.timed.others %}
     INSERT IGNORE INTO {{ other.first }} (id)
     SELECT {{ other.family }}

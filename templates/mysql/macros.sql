@@ -182,6 +182,9 @@ FROM work_due AS w
 {%- for condition in member.spares %}
       AND {{ condition }}
 {%- endfor %}
+{%- for condition in member.unbound %}
+      AND {{ condition }}
+{%- endfor %}
 {%- if not join_roots %}
 {%- for root in member.roots %}
       AND NOT EXISTS (SELECT 1 FROM {{ rule.table }} AS {{ root.alias }} WHERE {{ root.on }})
@@ -198,6 +201,19 @@ INSERT INTO {{ member.archive.entry }}
     SET v_copied = ROW_COUNT();
 {%- endcomponent w.copy_window %}
 
+{#- The families of a work table that holds of other rules keep by rows of a table. -#}
+{% component w.bound_families(member, work) -%}
+{%- if member.bound | length > 0 %}
+{%- for column in member.belongs %}
+INSERT IGNORE INTO work_keep (id)
+SELECT n.id
+FROM {{ work }} AS n
+STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
+WHERE {{ member.bound | join(sep=" OR ") }};
+{%- endfor %}
+{%- endif %}
+{%- endcomponent w.bound_families %}
+
 {% component w.rows_of_window(rule, member, stays) -%}
 FROM {{ member.table }} AS t
 {%- for stay in stays %}
@@ -213,6 +229,9 @@ FROM {{ member.table }} AS t
       AND {{ condition }}
 {%- endfor %}
 {%- for condition in member.spares %}
+      AND {{ condition }}
+{%- endfor %}
+{%- for condition in member.unbound %}
       AND {{ condition }}
 {%- endfor %}
 {%- endcomponent w.rows_of_window %}

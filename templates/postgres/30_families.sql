@@ -34,6 +34,11 @@ BEGIN
         FOR UPDATE;
     END IF;
     v_held := {{ control }}.held_keys({{ rule.literal }});
+{%- if rule.timed.bound %}
+    IF {{ control }}.bound_by({{ rule.literal }}) THEN
+        v_held := v_held || {{ control }}.{{ rule.name }}_bound(p_roots);
+    END IF;
+{%- endif %}
 {%- for member in rule.timed.members %}
 {%- for referrer in member.referrers %}
 {%- for column in member.belongs %}

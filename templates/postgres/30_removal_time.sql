@@ -74,6 +74,36 @@ BEGIN
 END
 $windrow$;
 
+{% if rule.timed.bound -%}
+-- {{ rule.name }}_bound: which of these families holds of other rules keep, by any of their rows.
+--# create function {{ control }}.{{ rule.name }}_bound
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_bound(p_roots {{ rule.key_type }}[])
+RETURNS {{ rule.key_type }}[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+DECLARE
+    v_families {{ rule.key_type }}[] := '{}';
+BEGIN
+{%- for member in rule.timed.members %}
+{%- for column in member.belongs %}
+{%- if member.bound | length > 0 %}
+    v_families := v_families || ARRAY(
+        SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ column }} = ANY (p_roots) AND (
+{%- for held in member.bound %}
+            {% if not loop.first %}OR {% endif %}{{ held }}
+{%- endfor %}
+        )
+    );
+{%- endif %}
+{%- endfor %}
+{%- endfor %}
+    RETURN v_families;
+END
+$windrow$;
+
+{% endif -%}
 -- {{ rule.name }}_keep: what stays of a window, and why: families that are held{% if rule.timed.ended %}, not ended or ended too recently{% endif %}{% if rule.timed.references %}, and what others refer to{% endif %}{% if rule.timed.others %};
 -- what is held of {% for other in rule.timed.others %}{% if not loop.first %} and {% endif %}{{ other.table_name }}{% endfor %}{% endif %}.
 {%- if rule.timed.root_column %}
@@ -109,6 +139,9 @@ DECLARE
 {%- for other in rule.timed.others %}
     {{ other.first }} {{ rule.key_type }}[];  -- families of {{ other.table_name }} that are held
 {%- endfor %}
+{%- if rule.timed.bound %}
+    v_bound text[];
+{%- endif %}
 {%- if rule.timed.others %}
     v_other text[];
 {%- endif %}
@@ -117,6 +150,22 @@ DECLARE
 {%- endif %}
 BEGIN
     v_held := {{ control }}.held_keys({{ rule.literal }});
+{%- if rule.timed.bound %}
+    -- Holds of other rules, too, keep whole families.
+    IF {{ control }}.bound_by({{ rule.literal }}) THEN
+        v_held := v_held || {{ control }}.{{ rule.name }}_bound(
+{%- for member in rule.timed.members %}
+{%- for column in member.belongs %}
+            ARRAY(
+                SELECT DISTINCT t.{{ column }} FROM {{ member.table }} AS t
+                WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND t.{{ column }} IS NOT NULL
+            ) ||
+{%- endfor %}
+{%- endfor %}
+            '{}'::{{ rule.key_type }}[]
+        );
+    END IF;
+{%- endif %}
 {%- for other in rule.timed.others %}
 {%- if loop.first %}
     -- What belongs to no family is held by itself, and with it what is its.
@@ -246,6 +295,29 @@ BEGIN
 {%- else %}
     o_keep := o_keep || v_held;
 {%- endif %}
+{%- for member in rule.timed.members %}
+{%- if member.bound | length > 0 and member.key %}
+    -- {{ member.table_name }}: what a hold of another rule keeps, and of no family.
+    v_bound := ARRAY(
+        SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
+{%- for condition in member.conditions %}
+          AND {{ condition }}
+{%- endfor %}
+{%- for column in member.belongs %}
+          AND t.{{ column }} IS NULL
+{%- endfor %}
+          AND (
+{%- for held in member.bound %}
+              {% if not loop.first %}OR {% endif %}{{ held }}
+{%- endfor %}
+          )
+        ORDER BY 1
+    );
+    o_skip_keys := o_skip_keys || v_bound;
+    o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_bound)]);
+{%- endif %}
+{%- endfor %}
 {%- for other in rule.timed.others %}
     v_other := ARRAY(
         SELECT r.{{ other.key }}::text FROM {{ other.table }} AS r

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -10,6 +11,8 @@ use crate::support::installation::Installation;
 tests! {
     each_server: [
         what_a_hold_of_one_rule_keeps_no_other_takes,
+        a_removal_time_asks_for_holds_of_other_rules,
+        windows_ask_for_holds_of_other_rules,
     ],
 }
 
@@ -197,4 +200,144 @@ fn what_a_hold_of_one_rule_keeps_no_other_takes(dialect: Dialect) {
             assert_eq!(left(&mut database), [0; 7], "{rule} {state}");
         }
     }
+}
+
+/// Two families with tasks and logs, and a task and a log of none; other rules hold rows of all of them, and of what they belong
+/// to or take along.
+const TIMED: &str = r#"
+name = "bound_timed"
+
+[tables]
+job    = { key = "id bigint" }
+task   = { key = "id bigint", parents = ["job_id -> job.id"] }
+log    = { key = "id varchar", parents = ["job_id -> job.id", "task_id -> task.id"], with = "any" }
+
+[rules.history]
+strategy   = "removal-time"
+root       = "job"
+time       = "removal"
+tables     = ["log: job_id", "task: job_id", "job"]
+retention  = { safety_lag = "1h" }
+
+[rules.jobs]
+strategy   = "end-time"
+root       = "job"
+final      = { state = 2 }
+end_time   = "at"
+retention  = { default = "30d" }
+
+[rules.tasks]
+strategy   = "expiry"
+root       = "task"
+candidates = { state = 2 }
+time       = "at"
+
+[rules.logs]
+strategy   = "age"
+root       = "log"
+candidates = { state = 2 }
+time       = "at"
+retention  = { default = "30d" }
+"#;
+
+/// That spec, by families or by windows.
+pub(crate) fn by_time(unit: &str) -> Graph {
+    let unit = format!("unit = \"{unit}\"\nretention  = {{ safety_lag");
+    graph_of(&TIMED.replacen("retention  = { safety_lag", &unit, 1))
+}
+
+fn timed(dialect: Dialect, unit: &str) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let rest = format!("state integer NOT NULL DEFAULT 1, at {time}, removal {time}");
+    let schema = format!(
+        "CREATE TABLE job (id bigint PRIMARY KEY, {rest});
+         CREATE TABLE task (id bigint PRIMARY KEY, job_id bigint, {rest});
+         CREATE TABLE log (id varchar(20) PRIMARY KEY, job_id bigint, task_id bigint, {rest});"
+    );
+    let mut database = Installation::of(dialect, &schema, &by_time(unit));
+    database.arm();
+    database
+}
+
+/// Which rule holds which row, and what stays then, by table.
+const HOLDS: [(&str, &str, [&[&str]; 3]); 6] = [
+    ("history", "1", [&["1"], &["11", "12"], &["a", "b"]]),
+    ("jobs", "1", [&["1"], &["11", "12"], &["a", "b"]]),
+    ("tasks", "12", [&["1"], &["11", "12"], &["a", "b"]]),
+    ("logs", "b", [&["1"], &["11", "12"], &["a", "b"]]),
+    ("tasks", "31", [&[], &["31"], &["x"]]),
+    ("logs", "x", [&[], &["31"], &["x"]]),
+];
+
+fn bound_by_others(dialect: Dialect, unit: &str) {
+    let mut database = timed(dialect, unit);
+    for (rule, key, stays) in HOLDS {
+        let (at, removal) = ("2020-01-01", "2020-02-01");
+        let mut sql =
+            "DELETE FROM W.hold; DELETE FROM log; DELETE FROM task; DELETE FROM job;".to_owned();
+        for id in [1, 2] {
+            sql += &format!(
+                "INSERT INTO job (id, at, removal) VALUES ({id}, '{at}', '{removal}');
+                 INSERT INTO task (id, job_id, at, removal) VALUES ({id}1, {id}, '{at}', '{removal}'), ({id}2, {id}, '{at}', '{removal}');"
+            );
+        }
+        sql += &format!(
+            "INSERT INTO task (id, at, removal) VALUES (31, '{at}', '{removal}'), (32, '{at}', '{removal}');
+             INSERT INTO log (id, job_id, task_id, at, removal) VALUES ('a', 1, 11, '{at}', '{removal}'), ('b', 1, NULL, '{at}', '{removal}'),
+                ('c', 2, 21, '{at}', '{removal}'), ('x', NULL, 31, '{at}', '{removal}'), ('y', NULL, 32, '{at}', '{removal}')"
+        );
+        database.execute(&sql);
+        let hold = json!({"rule": rule, "key": key, "reason": "audit"});
+        database.set_hold(hold).expect("a hold");
+        if stays[0] == ["1"] {
+            let purge = json!({"rule": "history", "key": [1], "dry_run": true});
+            let purge = database.purge(purge).expect("a purge");
+            assert_eq!(purge["refused"], json!({"1": "HELD"}), "{rule} {key}");
+        }
+        let options = json!({"rule": "history"});
+        let documents = [
+            database.preview(options.clone()).expect("a preview"),
+            database
+                .run(json!({"rule": "history", "dry_run": true}))
+                .expect("a dry run"),
+            database.run(options.clone()).expect("a run"),
+        ];
+        for document in &documents {
+            let told = &document["rules"][0];
+            let families = if stays[0].is_empty() { 2 } else { 1 };
+            assert_eq!(told["families"], families, "{rule} {key}: {document}");
+            assert_eq!(
+                told["tables"], documents[2]["rules"][0]["tables"],
+                "{rule} {key}"
+            );
+            assert!(
+                told["skipped"]["HELD"].as_i64() >= Some(1),
+                "{rule} {key}: {document}"
+            );
+        }
+        for (table, rows) in ["job", "task", "log"].iter().zip(stays) {
+            let left = database.texts(&format!("SELECT id FROM {table} ORDER BY id"));
+            assert_eq!(left, rows, "{rule} {key}: {table}");
+        }
+        database.execute("DELETE FROM W.hold");
+        database.run(options).expect("a run");
+        for table in ["job", "task", "log"] {
+            assert_eq!(
+                database.number(&format!("SELECT count(*) FROM {table}")),
+                0,
+                "{rule} {key}"
+            );
+        }
+    }
+}
+
+fn a_removal_time_asks_for_holds_of_other_rules(dialect: Dialect) {
+    bound_by_others(dialect, "family");
+}
+
+fn windows_ask_for_holds_of_other_rules(dialect: Dialect) {
+    bound_by_others(dialect, "window");
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Member, Own, Rule, TableId, Timed, Unit};
+use crate::render::above;
 use crate::render::adopt::{AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
 use crate::render::explain::among;
@@ -62,6 +63,10 @@ pub(super) struct MemberView {
     /// How rows are found that name no root; that row `t` is none of an instance that keeps it.
     pub(super) adopt: Option<AdoptView>,
     pub(super) spares: Vec<String>,
+    /// That a hold of another rule keeps row `t`, or what is its: one of these.
+    pub(super) bound: Vec<String>,
+    /// That none does, for the statements of windows; empty where no other rule reaches the table.
+    pub(super) unbound: Vec<String>,
     /// PostgreSQL: the list of those in a window that name no root, and that rows of a family name; its rows of windows
     /// that stay with a family are looked up in it. Empty where there is none.
     pub(super) whose: String,
@@ -175,6 +180,7 @@ impl Tables<'_> {
             _ => String::new(),
         };
         let of_others: Vec<&Kept> = others.of(member.table).collect();
+        let bound = above::of_member(graph, rule, member.table, dialect);
         let mut view = MemberView {
             position,
             table_name: escaped(dialect, &table.name),
@@ -194,6 +200,8 @@ impl Tables<'_> {
             of_roots: any_of(&belongs, "p_go"),
             adopt,
             spares: spares_adopted.unwrap_or_default(),
+            unbound: bound.iter().map(|held| format!("NOT {held}")).collect(),
+            bound,
             whose,
             held: of_others.iter().map(|kept| kept.list.clone()).collect(),
             named,
@@ -223,6 +231,7 @@ impl Tables<'_> {
             && !by_family
             && !view.belongs.is_empty()
             && view.referrers.is_empty()
+            && view.bound.is_empty()
             && view.archive.is_none();
         view.stays = stays(&view, &of_others);
         view.stays_before = view.stays.clone();
@@ -264,6 +273,7 @@ impl Tables<'_> {
         if by_family {
             alone.extend(view.spares.iter().cloned());
         }
+        predicates.extend(view.unbound.iter().cloned());
         predicates.extend(view.belongs.iter().map(|column| spares(column, "k.o_keep")));
         if !view.referrers.is_empty() {
             predicates.push(spares(&view.key, &format!("k.{}", view.named)));

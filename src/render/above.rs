@@ -69,10 +69,12 @@ impl AboveView {
     /// That row `t` is held this way.
     fn is_held(&self, graph: &Graph, dialect: Dialect) -> String {
         let one = via::one(dialect);
-        let hold = dialect.qualified(&control_name(graph), "hold");
-        let (key, now) = match dialect {
-            Dialect::Postgres => ("key", "clock_timestamp()"),
-            Dialect::Mysql | Dialect::Mariadb => ("`key`", "UTC_TIMESTAMP(6)"),
+        let (hold, key, now) = match dialect {
+            Dialect::Postgres => {
+                let hold = format!("{}.hold", control_name(graph));
+                (hold, "key", "clock_timestamp()")
+            }
+            Dialect::Mysql | Dialect::Mariadb => ("hold".to_owned(), "`key`", "UTC_TIMESTAMP(6)"),
         };
         let mut from = format!("SELECT {one}FROM ");
         let mut first = String::new();

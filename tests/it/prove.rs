@@ -21,7 +21,7 @@ use crate::harness::tests;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
-use crate::{airflow, several, single, unarchive, workers};
+use crate::{airflow, bound, several, single, unarchive, workers};
 use defects::all;
 
 tests! {
@@ -130,6 +130,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         unarchive::graph(),
         several::graph(""),
         several::unfinished(),
+        bound::by_time("family"),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

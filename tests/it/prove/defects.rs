@@ -59,6 +59,35 @@ const DEFECTS: &[Defect] = &[
         noticed_by: &["several::SERVER::a_row_that_is_not_final_keeps_its_family"],
     },
     Defect {
+        name: "other-holds-unasked-by-time",
+        what: "a rule by removal time takes families that holds of other rules keep",
+        postgres: &[edit(
+            "v_held := v_held || W.history_bound(",
+            "PERFORM W.history_bound(",
+        )],
+        mysql: &[edit(
+            "CALL bound_by('history', v_bound);",
+            "SET v_bound = false;",
+        )],
+        noticed_by: &["bound::SERVER::a_removal_time_asks_for_holds_of_other_rules"],
+    },
+    Defect {
+        name: "other-holds-unasked-in-windows",
+        what: "a window of a rule by removal time takes rows of no family that holds of other rules keep",
+        postgres: &[edit(
+            "NOT EXISTS (SELECT FROM W.hold AS h WHERE h.rule = 'tasks'",
+            "NOT EXISTS (SELECT FROM W.hold AS h WHERE h.rule = 'nobody'",
+        )],
+        mysql: &[edit(
+            "NOT EXISTS (SELECT 1 FROM hold AS h WHERE h.rule = 'tasks'",
+            "NOT EXISTS (SELECT 1 FROM hold AS h WHERE h.rule = 'nobody'",
+        )],
+        noticed_by: &[
+            "bound::SERVER::a_removal_time_asks_for_holds_of_other_rules",
+            "bound::SERVER::windows_ask_for_holds_of_other_rules",
+        ],
+    },
+    Defect {
         name: "held-decision-torn",
         what: "the decisions that a held one has required go by their removal time",
         postgres: &[edit(

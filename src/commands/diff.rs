@@ -74,7 +74,7 @@ fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result
                 continue;
             }
             // An earlier version noted nothing of this; that the table is missing is told besides.
-            Err(error) if failure::sqlstate(&error) == Some("42S02") => continue,
+            Err(error) if matches!(failure::sqlstate(&error), Some("42S02" | "42P01")) => continue,
             Err(error) => return Err(error),
         };
         found.extend(rows.into_iter().map(|row| {

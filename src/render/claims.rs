@@ -29,13 +29,14 @@ pub(super) fn deviations(
 ) -> Result<Vec<String>> {
     if dialect == Dialect::Postgres {
         let who = who(graph, plan, Asked::Later);
-        return Ok(vec![kernel::claims(&who), kernel::rights(&who)]);
+        let shapes = kernel::shapes(dialect, &control_name(graph), &who);
+        return Ok(vec![kernel::claims(&who), kernel::rights(&who), shapes]);
     }
     [Asked::Later, Asked::OfAccounts]
         .iter()
         .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
         .map(|(template, asked)| query(template, dialect, shown, asked))
-        .chain([Ok(kernel::shapes(&control_name(graph)))])
+        .chain([Ok(kernel::shapes(dialect, &control_name(graph), ""))])
         .collect()
 }
 

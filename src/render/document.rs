@@ -13,7 +13,8 @@ use super::spelling::{key, spelled};
 use super::tables::counted;
 use super::views::StrategyView;
 use super::{
-    above, acting, archive, cascade, edges, keeps, newest, orphan_guard, restore, settings, stamp,
+    above, acting, archive, cascade, edges, keeps, kernel, newest, orphan_guard, restore, settings,
+    stamp,
 };
 use crate::dialect::Dialect;
 use crate::graph::{self, Figure, Graph, Single, Unit};
@@ -25,6 +26,8 @@ struct SpecDocument<'a> {
     spec: &'a str,
     /// What people call the application.
     title: &'a str,
+    /// The hash of the tables of the control schema, as they are generated.
+    ledger: String,
     /// The control schema.
     control: &'a str,
     roles: Roles,
@@ -308,6 +311,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     let document = SpecDocument {
         spec: &graph.name,
         title: &graph.title,
+        ledger: kernel::ledger(dialect),
         control: &control,
         roles: Roles {
             owner: role("owner"),

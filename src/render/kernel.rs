@@ -4,6 +4,7 @@
 use self::file::{KernelFile, Prologue, Text};
 pub(super) use self::list::files;
 use super::json::quoted;
+use super::names::hex12;
 use super::sql;
 use crate::bundle::{File, What};
 use crate::dialect::Dialect;
@@ -34,48 +35,65 @@ const PARTS: &[(&str, Text)] = &[
     ("claims.sql", text!("postgres/parts/claims.sql")),
     ("rights.sql", text!("postgres/parts/rights.sql")),
     ("held.sql", text!("postgres/parts/held.sql")),
+    ("shapes.sql", text!("postgres/parts/shapes.sql")),
     ("shapes.sql", text!("innodb/parts/shapes.sql")),
+    ("reshaped.sql", text!("postgres/parts/reshaped.sql")),
+    ("reshaped.sql", text!("innodb/parts/reshaped.sql")),
 ];
+
+/// The parts of a server, with those of all.
+fn parts(dialect: Dialect) -> impl Iterator<Item = &'static (&'static str, Text)> {
+    let other = match dialect {
+        Dialect::Postgres => "innodb/",
+        Dialect::Mysql | Dialect::Mariadb => "postgres/",
+    };
+    let parts = PARTS.iter();
+    parts.filter(move |(_, part)| !part.path.starts_with(other))
+}
 
 /// A query for what somebody else has made under windrow's names; `who` is a query for these.
 pub(super) fn claims(who: &str) -> String {
-    with_parts(&format!("WITH who AS ({who})\n--+ claims.sql"))
+    let query = format!("WITH who AS ({who})\n--+ claims.sql");
+    with_parts(&query, Dialect::Postgres)
 }
 
-/// A query for what the tables and views of the ledger say, on MySQL and MariaDB; `control` is a literal.
-pub(super) fn shapes(control: &str) -> String {
-    const QUERY: &str = "SELECT k.name, IF(s.name IS NULL, 'is missing', 'is another than the installation made'), 'run windrow install'
-FROM {control}.known_shape AS k
-LEFT JOIN (
-    --+ shapes.sql
-) AS s ON s.name = k.name
-WHERE s.name IS NULL
-   OR s.says <> k.says
-UNION ALL
-SELECT s.name, 'is none of windrow''s', 'look whose it is, and drop it'
-FROM (
-    --+ shapes.sql
-) AS s
-LEFT JOIN {control}.known_shape AS k ON k.name = s.name
-WHERE k.name IS NULL
-  AND s.name LIKE 'constraint %'";
-    with_parts(QUERY)
-        .replace("DATABASE()", &format!("'{control}'"))
-        .replace("{control}", control)
+/// A query for what of the tables and views of the control schema is not as the last installation noted it; on PostgreSQL `who`
+/// is a query for the names of the installation.
+pub(super) fn shapes(dialect: Dialect, control: &str, who: &str) -> String {
+    let query = match dialect {
+        Dialect::Postgres => with_parts(&format!("WITH who AS ({who})\n--+ reshaped.sql"), dialect),
+        Dialect::Mysql | Dialect::Mariadb => {
+            with_parts("--+ reshaped.sql", dialect).replace("DATABASE()", &format!("'{control}'"))
+        }
+    };
+    query.replace("known_shape AS", &format!("{control}.known_shape AS"))
+}
+
+/// The hash of all tables as the kernel makes them.
+pub(super) fn ledger(dialect: Dialect) -> String {
+    let mut tables = String::new();
+    for file in list::all(dialect) {
+        let parts = file.text.sql.split("CREATE TABLE ").skip(1);
+        tables.extend(
+            parts
+                .filter_map(|part| part.split_once(";\n"))
+                .map(|(table, _)| table),
+        );
+    }
+    hex12(&tables)
 }
 
 /// A query for what somebody else may do, and for constraints that are not as installed.
 pub(super) fn rights(who: &str) -> String {
-    with_parts(&format!(
-        "WITH who AS ({who})\nSELECT r.* FROM (\n--+ rights.sql\n) AS r"
-    ))
+    let query = format!("WITH who AS ({who})\nSELECT r.* FROM (\n--+ rights.sql\n) AS r");
+    with_parts(&query, Dialect::Postgres)
 }
 
 /// What stands in front of statements that an installation does for each archive, and behind them.
 const EACH: [&str; 2] = ["each archive", "end"];
 
 /// A text with the parts in it, as far in as the lines that name them.
-fn with_parts(text: &str) -> String {
+fn with_parts(text: &str, dialect: Dialect) -> String {
     let mut whole = String::new();
     for line in text.lines() {
         let code = line.trim_start();
@@ -83,15 +101,14 @@ fn with_parts(text: &str) -> String {
             .strip_prefix("--+ ")
             .filter(|name| !EACH.contains(name));
         let part = name.map(|name| {
-            PARTS
-                .iter()
+            parts(dialect)
                 .find(|(known, _)| *known == name)
                 .expect("a part of the kernel")
         });
         match part {
             Some((_, part)) => {
                 let indent = &line[..line.len() - code.len()];
-                for line in with_parts(part.sql).lines() {
+                for line in with_parts(part.sql, dialect).lines() {
                     whole.extend([if line.is_empty() { "" } else { indent }, line, "\n"]);
                 }
             }
@@ -147,10 +164,7 @@ pub(super) fn stand_ins(graph: &Graph, dialect: Dialect, told: &Told) -> Vec<Fil
             kernel: false,
         });
     }
-    let parts = PARTS
-        .iter()
-        .filter(|(_, part)| dialect == Dialect::Postgres || !part.path.starts_with("postgres/"));
-    for (_, part) in parts {
+    for (_, part) in parts(dialect) {
         lock += &part.locked();
     }
     stand_ins.push(File {
@@ -205,7 +219,7 @@ impl KernelFile {
         text.push('\n');
         let bare = match self.prologue {
             Prologue::Undo => undo(self.text.sql, control, &told.indexes),
-            _ => with_archives(&with_parts(self.text.sql), dialect, told),
+            _ => with_archives(&with_parts(self.text.sql, dialect), dialect, told),
         };
         for line in bare.lines() {
             let line = match self.prologue {
@@ -239,7 +253,7 @@ impl KernelFile {
             );
         }
         text.push('\n');
-        for line in with_archives(&with_parts(self.text.sql), dialect, told).lines() {
+        for line in with_archives(&with_parts(self.text.sql, dialect), dialect, told).lines() {
             text.push_str(&marked(line, control).unwrap_or_else(|| line.to_owned()));
             text.push('\n');
         }

@@ -7,7 +7,7 @@ use super::jobs::Job;
 use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
 use super::tables::counted;
-use super::{acting, document, restore};
+use super::{acting, document, kernel, restore};
 use crate::dialect::Dialect;
 use crate::graph::{Graph, TableId};
 use crate::plan::Plan;
@@ -18,6 +18,8 @@ struct SpecDocument<'a> {
     spec: &'a str,
     /// What people call the application.
     title: &'a str,
+    /// The hash of the tables of the control schema, as they are generated.
+    ledger: String,
     /// The control database.
     control: &'a str,
     roles: Roles,
@@ -138,6 +140,7 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     written(&SpecDocument {
         spec: &graph.name,
         title: &graph.title,
+        ledger: kernel::ledger(dialect),
         control: &control,
         roles: Roles {
             owner: role("owner"),

@@ -493,7 +493,7 @@ fn what_is_changed_beside_a_body_is_told() -> Result<()> {
         (
             format!("ALTER TABLE {W}.hold DROP CONSTRAINT hold_pkey"),
             &*format!("ALTER TABLE {W}.hold ADD PRIMARY KEY (rule, key)"),
-            "no primary key",
+            "primary key of hold",
         ),
         (
             format!(

@@ -55,6 +55,7 @@ mod scopes;
 mod session;
 mod set_null;
 mod several;
+mod shapes;
 mod sight;
 mod single;
 mod squawk;
@@ -121,6 +122,7 @@ harness::tests! {
         session::tests,
         set_null::tests,
         several::tests,
+        shapes::tests,
         sight::tests,
         single::tests,
         squawk::tests,

@@ -149,6 +149,11 @@ fn of(dialect: Dialect) -> impl Iterator<Item = (Module, KernelFile)> {
     })
 }
 
+/// All of a server, whatever the spec.
+pub(super) fn all(dialect: Dialect) -> impl Iterator<Item = KernelFile> {
+    of(dialect).map(|(_, file)| file)
+}
+
 /// Those that an installation needs, in the order in which it applies them.
 pub(in crate::render) fn files(graph: &Graph, dialect: Dialect) -> Vec<KernelFile> {
     let used = of(dialect).filter(|(module, _)| module.is_used(graph));

@@ -203,13 +203,27 @@ impl Installation {
 
     /// Installs from another graph over what stands, as `windrow install` does.
     pub(crate) fn install(&mut self, graph: &Graph) {
+        let bundle = self.bundle(graph);
+        apply(&mut self.session, &bundle);
+    }
+
+    /// What is generated for it from a graph.
+    pub(crate) fn bundle(&self, graph: &Graph) -> Bundle {
         let mut graph = graph.clone();
         if self.dialect != Dialect::Postgres {
             let name = self.control.strip_prefix("windrow_").expect("a prefix");
             graph.name = name.to_owned();
             graph.database = self.name.clone();
         }
-        apply(&mut self.session, &bundle(self.dialect, &graph));
+        bundle(self.dialect, &graph)
+    }
+
+    /// What `windrow diff` tells beside bodies.
+    pub(crate) fn deviations(&mut self, graph: &Graph) -> Vec<String> {
+        let queries = self.bundle(graph).deviations;
+        let rows = queries.iter().flat_map(|query| self.rows(query));
+        rows.map(|row| row.into_iter().flatten().collect::<Vec<_>>().join("; "))
+            .collect()
     }
 
     pub(crate) fn arm(&mut self) {

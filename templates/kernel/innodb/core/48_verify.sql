@@ -1,22 +1,31 @@
 -- known_shape: what the checks, keys, columns and views of the ledger said when the last installation was done.
 --# create table known_shape
 CREATE TABLE IF NOT EXISTS known_shape (
-    name varchar(200) NOT NULL PRIMARY KEY,
-    says char(64)
+    name  varchar(200) NOT NULL PRIMARY KEY,
+    says  char(64),
+    lasts boolean      NOT NULL,
+    made  varchar(64)  NOT NULL
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'Hashes of the checks, primary keys, columns and views of the control database. Written by note_shapes().';
+    COMMENT = 'Hashes of the primary keys, columns, checks and views of the control database. lasts: an installation does not make it
+        anew; made: the hash of the tables as they are generated. Written by note_shapes().';
 -- note_shapes: what verify() and windrow diff compare.
 --# create procedure note_shapes
 CREATE PROCEDURE note_shapes()
 SQL SECURITY DEFINER
 COMMENT 'Notes in table known_shape what the checks, primary keys, columns and views say now. The installation calls it.'
 BEGIN
-    DELETE FROM known_shape WHERE name > '';
-    INSERT INTO known_shape (name, says)
-    SELECT s.name, s.says
+    DECLARE v_made varchar(64) DEFAULT (SELECT JSON_VALUE(s.document, '$.ledger') FROM spec AS s);
+    -- What is not made anew stays noted as it was made: nothing that was changed by hand is taken for windrow's own.
+    DELETE FROM known_shape
+    WHERE name > ''
+      AND (NOT lasts OR made <> v_made);
+    INSERT INTO known_shape (name, says, lasts, made)
+    SELECT s.name, s.says, s.lasts, v_made
     FROM (
         --+ shapes.sql
-    ) AS s;
+    ) AS s
+    LEFT JOIN known_shape AS k ON k.name = s.name
+    WHERE k.name IS NULL;
 END;
 
 -- verify: is everything as it should be?
@@ -170,23 +179,10 @@ BEGIN
             AND r.routine_name = w.routine
     ) AS n;
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 4, 'rights', k.name, 'violation', IF(s.name IS NULL, 'is missing; run windrow install',
-        'is another than the installation made; run windrow install')
-    FROM known_shape AS k
-    LEFT JOIN (
-        --+ shapes.sql
-    ) AS s ON s.name = k.name
-    WHERE s.name IS NULL
-       OR s.says <> k.says;
-    INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT 4, 'rights', s.name, 'violation', 'is none of windrow''s'
+    SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
     FROM (
-        --+ shapes.sql
-    ) AS s
-    LEFT JOIN known_shape AS k ON k.name = s.name
-    WHERE k.name IS NULL
-      AND s.name LIKE 'constraint %'
-      AND EXISTS (SELECT 1 FROM known_shape);
+        --+ reshaped.sql
+    ) AS c;
     -- What is not as generated and is no body, as far as the owner role sees it.
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 4, 'claim', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)

@@ -1,11 +1,19 @@
+-- What the tables and views of the control database are, thing by thing. What `lasts` an installation makes once; it makes checks
+-- and views anew, and fits the tables of archives to what they are copied from.
 -- A server writes quotes as the session reads them.
 SELECT
     t.name,
-    SHA2(NULLIF(REPLACE(REPLACE(REPLACE(REPLACE(t.told, '`', ''), '"', ''), '''', ''), CHAR(92 USING utf8mb4), ''), ''), 256) AS says
+    SHA2(NULLIF(REPLACE(REPLACE(REPLACE(REPLACE(t.told, '`', ''), '"', ''), '''', ''), CHAR(92 USING utf8mb4), ''), ''), 256) AS says,
+    t.home IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM information_schema.columns AS a
+        WHERE a.table_schema = DATABASE()
+          AND a.table_name = t.home
+          AND a.column_name = 'windrow_row_id'
+    ) AS lasts
 FROM (
     SELECT
         CONCAT('constraint ', /*M! c.table_name, '.', */ c.constraint_name) AS name,
-        CONCAT_WS(' ', c.check_clause /*!80000 , t.enforced */) AS told
+        CONCAT_WS(' ', c.check_clause /*!80000 , t.enforced */) AS told, NULL AS home
     FROM information_schema.check_constraints AS c
     /*!80000
     JOIN information_schema.table_constraints AS t ON t.constraint_schema = c.constraint_schema AND t.constraint_name = c.constraint_name
@@ -13,20 +21,20 @@ FROM (
     */
     WHERE c.constraint_schema = DATABASE()
     UNION ALL
-    SELECT CONCAT('primary key of ', u.table_name), GROUP_CONCAT(u.column_name ORDER BY u.ordinal_position)
+    SELECT CONCAT('primary key of ', u.table_name), GROUP_CONCAT(u.column_name ORDER BY u.ordinal_position), u.table_name
     FROM information_schema.key_column_usage AS u
     WHERE u.table_schema = DATABASE()
       AND u.constraint_name = 'PRIMARY'
     GROUP BY u.table_name
     UNION ALL
     SELECT CONCAT('column ', c.table_name, '.', c.column_name),
-        CONCAT_WS(' ', c.column_type, c.is_nullable, c.column_default, c.collation_name, c.extra, c.generation_expression)
+        CONCAT_WS(' ', c.column_type, c.is_nullable, c.column_default, c.collation_name, c.extra, c.generation_expression), c.table_name
     FROM information_schema.columns AS c
     JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name AND t.table_type = 'BASE TABLE'
     WHERE c.table_schema = DATABASE()
     UNION ALL
     -- Who may not read what a view says is told nothing of it.
-    SELECT CONCAT('view ', v.table_name), v.view_definition
+    SELECT CONCAT('view ', v.table_name), v.view_definition, NULL
     FROM information_schema.views AS v
     WHERE v.table_schema = DATABASE()
 ) AS t

@@ -204,19 +204,10 @@ BEGIN
         coalesce(spelling_of(p_document ->> 'scope_type'), '^$'),
         coalesce(p_document ->> 'scope_type', 'text')
     );
-    -- What the check says now: verify() tells when it is changed or dropped later.
     EXECUTE format(
         'COMMENT ON CONSTRAINT %I ON policy IS %L',
         v_check,
-        (
-            SELECT format(
-                'The minimum retention of rule %s is %s; it stands in the spec. [check %s]',
-                v_rule, in_words((p_document ->> 'minimum')::bigint), left(md5(pg_get_constraintdef(k.oid)), 12)
-            )
-            FROM pg_constraint AS k
-            WHERE k.conrelid = 'policy'::regclass
-              AND k.conname = v_check
-        )
+        format('The minimum retention of rule %s is %s; it stands in the spec.', v_rule, in_words((p_document ->> 'minimum')::bigint))
     );
 END
 $windrow$;

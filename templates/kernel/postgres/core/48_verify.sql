@@ -174,6 +174,11 @@ BEGIN
             --+ rights.sql
         ) AS c
         UNION ALL
+        SELECT 4, 'rights', c.object, 'violation', 1, format('%s; %s', c.problem, c.remedy)
+        FROM (
+            --+ reshaped.sql
+        ) AS c
+        UNION ALL
         SELECT
             5, 'index', n.index_name,
             CASE WHEN i.indisvalid AND i.indisready THEN 'ok' ELSE 'violation' END,

@@ -1,3 +1,17 @@
+-- known_shape: what the tables and views of the control schema are, as the last installation left them: verify() and windrow diff
+-- tell when something of it is another later.
+--# create table known_shape
+CREATE TABLE IF NOT EXISTS known_shape (
+    name  text    NOT NULL PRIMARY KEY,
+    says  text    NOT NULL,
+    lasts boolean NOT NULL,
+    made  text    NOT NULL
+);
+--# comment on table known_shape
+COMMENT ON TABLE known_shape IS
+    'The primary keys, columns, checks and views of the control schema. lasts: an installation does not make it anew; made: the hash of '
+    'the tables as they are generated. Written by an installation.';
+
 -- Nobody else may call anything, whatever an earlier version allowed. The rows of an archive are the application's: grant them by
 -- hand to who may read these.
 --# grant the rights
@@ -32,25 +46,33 @@ BEGIN
     END LOOP;
 END
 $windrow$;
--- What the checks and views of the ledger say now, and what the owner role may do outside of it: verify() and windrow diff tell
--- when something of it is another later.
---# note the constraints
+-- What stands there now is what the installation has made.
+--# note what the tables and views are
 DO $windrow$
 DECLARE
-    v_check record;
+    v_made constant text := (SELECT s.document ->> 'ledger' FROM spec AS s);
 BEGIN
     PERFORM set_config('quote_all_identifiers', 'off', true);
-    FOR v_check IN
-        SELECT
-            c.oid::regclass AS class,
-            concat_ws(' ', regexp_replace(obj_description(c.oid, 'pg_class'), ' ?[[]view [0-9a-f]+[]]$', ''),
-                format('[view %s]', left(md5(replace(pg_get_viewdef(c.oid), concat(quote_ident(current_schema()), '.'), '')), 12))) AS says
-        FROM pg_class AS c
-        WHERE c.relnamespace = current_schema()::regnamespace
-          AND c.relkind = 'v'
-    LOOP
-        EXECUTE format('COMMENT ON VIEW %s IS %L', v_check.class, v_check.says);
-    END LOOP;
+    -- What is not made anew stays noted as it was made: nothing that was changed by hand is taken for windrow's own.
+    DELETE FROM known_shape AS k
+    WHERE NOT k.lasts
+       OR k.made <> v_made;
+    INSERT INTO known_shape (name, says, lasts, made)
+    WITH who AS (
+        SELECT i.* FROM installation AS i
+    )
+    SELECT s.name, s.says, s.lasts, v_made
+    FROM (
+        --+ shapes.sql
+    ) AS s
+    ON CONFLICT (name) DO NOTHING;
+END
+$windrow$;
+-- What the owner role may do outside of it.
+--# note the rights of the owner
+DO $windrow$
+BEGIN
+    PERFORM set_config('quote_all_identifiers', 'off', true);
     EXECUTE format('COMMENT ON TABLE known_table IS %L', (
         SELECT concat_ws(' ', regexp_replace(obj_description('known_table'::regclass, 'pg_class'), ' ?[[]rights .*[]]$', ''),
             format('[rights %s]', coalesce(jsonb_agg(h.told ORDER BY h.told COLLATE "C"), '[]')))
@@ -59,19 +81,6 @@ BEGIN
             --+ held.sql
         ) AS h
     ));
-    FOR v_check IN
-        SELECT
-            k.conname,
-            k.conrelid::regclass AS class,
-            concat_ws(' ', regexp_replace(obj_description(k.oid, 'pg_constraint'), ' ?[[]check [0-9a-f]+[]]$', ''),
-                format('[check %s]', left(md5(pg_get_constraintdef(k.oid)), 12))) AS says
-        FROM pg_constraint AS k
-        WHERE k.connamespace = current_schema()::regnamespace
-          AND k.contype = 'c'
-          AND k.conrelid <> 0
-    LOOP
-        EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', v_check.conname, v_check.class, v_check.says);
-    END LOOP;
 END
 $windrow$;
 

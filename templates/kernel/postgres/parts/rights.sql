@@ -82,39 +82,6 @@ FROM (
           AND x.privilege_type = 'SELECT'
     ) AS a
     UNION ALL
-    -- The last installation noted what each check said.
-    SELECT
-        4,
-        pg_catalog.format('constraint %I', s.name),
-        CASE
-            WHEN k.oid IS NULL THEN 'is missing'
-            WHEN NOT k.convalidated THEN 'is not validated'
-            ELSE 'is another than the installation made'
-        END,
-        'run windrow install'
-    FROM who AS w
-    CROSS JOIN constraints AS s
-    LEFT JOIN (
-        pg_catalog.pg_constraint AS k
-        JOIN pg_catalog.pg_namespace AS n ON n.oid = k.connamespace
-    ) ON k.conname = s.name AND k.contype = 'c' AND n.nspname = w.control
-    WHERE k.oid IS NULL
-       OR NOT k.convalidated
-       OR pg_catalog.obj_description(k.oid, 'pg_constraint') NOT LIKE pg_catalog.concat('%[check ',
-           pg_catalog.left(pg_catalog.md5(pg_catalog.pg_get_constraintdef(k.oid)), 12), ']')
-       OR pg_catalog.obj_description(k.oid, 'pg_constraint') IS NULL
-    UNION ALL
-    SELECT
-        5,
-        pg_catalog.format('table %s', c.oid::pg_catalog.regclass),
-        'has no primary key any more',
-        'make it again, as the CREATE TABLE of the generated files has it'
-    FROM who AS w
-    JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
-    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'r'
-    WHERE c.relname NOT IN ('latch', 'known_key', 'known_edge')
-      AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS k WHERE k.conrelid = c.oid AND k.contype = 'p')
-    UNION ALL
     SELECT
         6,
         pg_catalog.format('constraint %I on table %s', k.conname, k.conrelid::pg_catalog.regclass),
@@ -163,16 +130,6 @@ FROM (
     ) ON g.tgname = k.name AND n.nspname = w.control
     WHERE g.oid IS NULL
        OR g.tgenabled NOT IN ('O', 'A')
-    UNION ALL
-    -- The last installation noted what each view says.
-    SELECT 9, pg_catalog.format('view %s', c.oid::pg_catalog.regclass), 'is another than the installation made', 'run windrow install'
-    FROM who AS w
-    JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
-    JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relkind = 'v'
-    WHERE pg_catalog.obj_description(c.oid, 'pg_class') LIKE '%[view %]'
-      AND pg_catalog.obj_description(c.oid, 'pg_class') NOT LIKE pg_catalog.concat('%[view ',
-          pg_catalog.left(pg_catalog.md5(pg_catalog.replace(pg_catalog.pg_get_viewdef(c.oid),
-          pg_catalog.concat(pg_catalog.quote_ident(n.nspname), '.'), '')), 12), ']')
     UNION ALL
     -- Operators and auditors have no right of the application's, neither themselves nor by a role that they are members of.
     SELECT

@@ -53,6 +53,8 @@ pub struct Bundle {
     pub stand_ins: Vec<File>,
     /// Queries for what is not as it was installed and is no body: owners, rights, constraints. Object, problem, remedy.
     pub deviations: Vec<String>,
+    /// The same of the schedule; on PostgreSQL it needs pg_cron.
+    pub schedule: String,
 }
 
 /// A statement of a generated routine with literals in place of variables.
@@ -198,6 +200,7 @@ mod tests {
             files: files.iter().map(file).collect(),
             stand_ins: Vec::new(),
             deviations: Vec::new(),
+            schedule: String::new(),
         }
     }
 

@@ -105,6 +105,7 @@ fn made(graph: &Graph, dialect: Dialect, form: Form) -> Result<Bundle> {
     };
     Ok(Bundle {
         deviations,
+        schedule: claims::schedule(graph, &plan, dialect),
         control: view.control.clone(),
         files,
         stand_ins: kernel::stand_ins(graph, dialect, &view.told),

@@ -65,16 +65,28 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
 /// What is installed as a body, and is another's or may be changed by others.
 fn deviations(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<Vec<Drift>> {
     let mut found = Vec::new();
-    for query in &bundle.deviations {
+    let unseen = [
+        "this account may not read the accounts of the server: their rights are not compared",
+        "this account may not see the jobs of pg_cron: they are not compared",
+    ];
+    let queries = bundle.deviations.iter().map(|query| (query, unseen[0]));
+    for (query, unseen) in queries.chain([(&bundle.schedule, unseen[1])]) {
         let rows = match session.database.query(query, &[]) {
             Ok(rows) => rows,
             // On MySQL and MariaDB, accounts and their rights are rows of tables.
             Err(error) if failure::is_denied(&error) => {
-                ui.note("this account may not read the accounts of the server: their rights are not compared");
+                ui.note(unseen);
                 continue;
             }
-            // An earlier version noted nothing of this; that the table is missing is told besides.
-            Err(error) if matches!(failure::sqlstate(&error), Some("42S02" | "42P01")) => continue,
+            // An earlier version noted nothing of this; that the table is missing is told besides. Or there is no pg_cron.
+            Err(error)
+                if matches!(
+                    failure::sqlstate(&error),
+                    Some("42S02" | "42S22" | "42P01" | "3F000")
+                ) =>
+            {
+                continue;
+            }
             Err(error) => return Err(error),
         };
         found.extend(rows.into_iter().map(|row| {

@@ -27,17 +27,30 @@ pub(super) fn deviations(
     dialect: Dialect,
     shown: &mut Shown,
 ) -> Result<Vec<String>> {
+    let control = control_name(graph);
     if dialect == Dialect::Postgres {
         let who = who(graph, plan, Asked::Later);
-        let shapes = kernel::shapes(dialect, &control_name(graph), &who);
-        return Ok(vec![kernel::claims(&who), kernel::rights(&who), shapes]);
+        return Ok(vec![
+            kernel::claims(&who),
+            kernel::rights(&who),
+            kernel::shapes(dialect, &control, &who),
+        ]);
     }
     [Asked::Later, Asked::OfAccounts]
         .iter()
         .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
         .map(|(template, asked)| query(template, dialect, shown, asked))
-        .chain([Ok(kernel::shapes(dialect, &control_name(graph), ""))])
+        .chain([Ok(kernel::shapes(dialect, &control, ""))])
         .collect()
+}
+
+/// The query of `windrow diff` for the schedule.
+pub(super) fn schedule(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
+    let who = match dialect {
+        Dialect::Postgres => who(graph, plan, Asked::Later),
+        Dialect::Mysql | Dialect::Mariadb => String::new(),
+    };
+    kernel::schedule(dialect, &control_name(graph), &who)
 }
 
 /// A query that several others have in them.

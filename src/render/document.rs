@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::indexes::index_statements;
 use super::jobs::Job;
 use super::json::written;
-use super::names::{control_name, fixed_offset, least_key, lock_class, role_name};
+use super::names::{control_name, fixed_offset, hex12, least_key, lock_class, role_name};
 use super::rules::{batch_setting, by_calendar, clock, is_plain, nested, time_name};
 use super::spelling::{key, spelled};
 use super::tables::counted;
@@ -46,6 +46,8 @@ struct SpecDocument<'a> {
     /// The schedule for people, and its jobs.
     schedule: String,
     jobs: Vec<Starts>,
+    /// What pg_cron has been told.
+    cron: Vec<KnownJob>,
     windows: Vec<Window<'a>>,
     /// The table in which replicas say how far they are, and its schema if that is not the application's.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,6 +108,24 @@ struct CronJob {
     name: String,
     schedule: String,
     command: String,
+}
+
+/// The same, as it is known later: the hash of the command.
+#[derive(Serialize)]
+struct KnownJob {
+    name: String,
+    schedule: String,
+    hash: String,
+}
+
+impl CronJob {
+    fn known(self) -> KnownJob {
+        KnownJob {
+            hash: hex12(&self.command),
+            name: self.name,
+            schedule: self.schedule,
+        }
+    }
 }
 
 /// When scheduled runs may work.
@@ -337,6 +357,10 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
                 }
             })
             .collect(),
+        cron: cron_jobs(graph, dialect)
+            .into_iter()
+            .map(CronJob::known)
+            .collect(),
         windows: windows(graph),
         heartbeat: graph.heartbeat.as_ref().map(|it| it.table.as_str()),
         heartbeat_schema: graph.heartbeat.as_ref().and_then(|it| it.schema.as_deref()),
@@ -382,8 +406,8 @@ pub(super) fn of_undo(graph: &Graph, dialect: Dialect) -> String {
     written(&document)
 }
 
-/// The document of the schedule: what starts, when, and as whom.
-pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
+/// The jobs of pg_cron.
+fn cron_jobs(graph: &Graph, dialect: Dialect) -> Vec<CronJob> {
     let control = control_name(graph);
     let mut jobs: Vec<CronJob> = Job::of(graph)
         .map(|job| {
@@ -416,11 +440,17 @@ pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
             command,
         });
     }
+    jobs
+}
+
+/// The document of the schedule: what starts, when, and as whom.
+pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
+    let control = control_name(graph);
     let document = ScheduleDocument {
         control: &control,
         login: role_name(dialect, &control, "schedule"),
         operator: role_name(dialect, &control, "operator"),
-        jobs,
+        jobs: cron_jobs(graph, dialect),
     };
     written(&document)
 }

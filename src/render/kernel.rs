@@ -37,6 +37,8 @@ const PARTS: &[(&str, Text)] = &[
     ("held.sql", text!("postgres/parts/held.sql")),
     ("shapes.sql", text!("postgres/parts/shapes.sql")),
     ("shapes.sql", text!("innodb/parts/shapes.sql")),
+    ("events.sql", text!("innodb/parts/events.sql")),
+    ("jobs.sql", text!("postgres/parts/jobs.sql")),
     ("reshaped.sql", text!("postgres/parts/reshaped.sql")),
     ("reshaped.sql", text!("innodb/parts/reshaped.sql")),
 ];
@@ -61,12 +63,39 @@ pub(super) fn claims(who: &str) -> String {
 /// is a query for the names of the installation.
 pub(super) fn shapes(dialect: Dialect, control: &str, who: &str) -> String {
     let query = match dialect {
-        Dialect::Postgres => with_parts(&format!("WITH who AS ({who})\n--+ reshaped.sql"), dialect),
+        Dialect::Postgres => format!("WITH who AS ({who})\n--+ reshaped.sql"),
+        Dialect::Mysql | Dialect::Mariadb => "--+ reshaped.sql".to_owned(),
+    };
+    asked(&query, dialect, control)
+}
+
+/// A query for what of the schedule is not as it was made.
+pub(super) fn schedule(dialect: Dialect, control: &str, who: &str) -> String {
+    let query = match dialect {
+        Dialect::Postgres => format!(
+            "WITH who AS ({who})\nSELECT j.name, j.problem, j.remedy FROM (\n--+ jobs.sql\n) AS j WHERE j.beside"
+        ),
         Dialect::Mysql | Dialect::Mariadb => {
-            with_parts("--+ reshaped.sql", dialect).replace("DATABASE()", &format!("'{control}'"))
+            "SELECT CONCAT('event ', j.name), j.detail, 'run windrow install' FROM (\n--+ events.sql\n) AS j WHERE j.beside".to_owned()
         }
     };
-    query.replace("known_shape AS", &format!("{control}.known_shape AS"))
+    asked(&query, dialect, control)
+}
+
+/// A query of the kernel as it is asked from outside of the control schema.
+fn asked(query: &str, dialect: Dialect, control: &str) -> String {
+    let mut query = with_parts(query, dialect);
+    if dialect != Dialect::Postgres {
+        query = query.replace("DATABASE()", &format!("'{control}'"));
+    }
+    for table in ["known_shape", "known_job", "spec"] {
+        for join in ["FROM", "JOIN"] {
+            let [from, to] =
+                ["", &format!("{control}.")].map(|home| format!("{join} {home}{table} AS"));
+            query = query.replace(&from, &to);
+        }
+    }
+    query
 }
 
 /// The hash of all tables as the kernel makes them.

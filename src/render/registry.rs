@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::indexes::index_rows;
-use super::jobs::Job;
+use super::jobs::{Job, event_view};
 use super::json::written;
 use super::names::{control_name, fixed_offset, home, role_name, run_lock};
 use super::tables::counted;
@@ -71,6 +71,9 @@ struct Starts {
     hours: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     weekdays: Option<String>,
+    /// What the event itself says: `7 HOUR`, and the instant from which it counts.
+    every: String,
+    starts: String,
 }
 
 /// A table of the application, the columns of its keys and edges, whether its rows go, and what of them is set.
@@ -110,11 +113,14 @@ pub(super) fn of_spec(graph: &Graph, plan: &Plan, dialect: Dialect) -> String {
     };
     let jobs = Job::of(graph).map(|job| {
         let [minutes, hours, weekdays] = job.starts().map(&listed);
+        let event = event_view(job.schedule);
         Starts {
             name: job.event(),
             minutes,
             hours,
             weekdays,
+            every: event.every.trim_start_matches("EVERY ").to_owned(),
+            starts: event.starts.trim_matches('\'').to_owned(),
         }
     });
     let tables = graph.tables.iter().zip(0..).map(|(table, at)| {

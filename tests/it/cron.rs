@@ -164,8 +164,88 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
             "SELECT cron.alter_job(jobid, active := {active}) FROM cron.job WHERE jobname = '{W}'"
         )
     };
+    let hurried = told(&mut client, "")?;
+    ensure!(hurried.starts_with("violation: job "), "{hurried}");
+    rig::install(&mut client)?;
     let fine = told(&mut client, "")?;
     ensure!(fine.starts_with("ok: job "), "{fine}");
+    // What was edited by hand.
+    let bundle = rig::bundle()?;
+    let drifted = |client: &mut Client| -> Result<Vec<String>> {
+        let mut found = Vec::new();
+        for query in bundle.deviations.iter().chain([&bundle.schedule]) {
+            let query = format!("SELECT concat_ws('; ', d.problem, d.remedy) FROM ({query}) AS d");
+            found.extend(rig::texts(client, &query)?);
+        }
+        Ok(found)
+    };
+    let left = drifted(&mut client)?;
+    ensure!(left.is_empty(), "{left:?}");
+    let job = format!("FROM cron.job WHERE jobname = '{W}'");
+    let history = format!("FROM cron.job WHERE jobname = '{W} history'");
+    for (change, severity, says) in [
+        (
+            format!("SELECT cron.alter_job(jobid, schedule := '8 * * * *') {job}"),
+            "violation",
+            "starts at 8 * * * * instead of 7 * * * *",
+        ),
+        (
+            format!("SELECT cron.alter_job(jobid, command := 'SELECT 1') {job}"),
+            "violation",
+            "does another thing: SELECT 1",
+        ),
+        (
+            format!(
+                "SELECT cron.alter_job(jobid, command := 'DELETE FROM cron.job_run_details') {history}"
+            ),
+            "violation",
+            "does another thing: DELETE FROM cron.job_run_details",
+        ),
+        (
+            format!("UPDATE cron.job SET database = 'busy' WHERE jobname = '{W}'"),
+            "violation",
+            "works in database busy",
+        ),
+        (
+            format!("UPDATE cron.job SET username = 'postgres' WHERE jobname = '{W}'"),
+            "violation",
+            "runs as postgres",
+        ),
+        (
+            format!("SELECT cron.alter_job(jobid, schedule := '8 * * * *', active := false) {job}"),
+            "violation",
+            "starts at 8 * * * * instead of 7 * * * *",
+        ),
+        (
+            active(false),
+            "notice",
+            "is not active; SELECT cron.alter_job(",
+        ),
+        (
+            format!("SELECT cron.unschedule(jobid) {job}"),
+            "notice",
+            "no job of pg_cron is called",
+        ),
+    ] {
+        let found = told(&mut client, &change)?;
+        let drift = drifted(&mut client)?;
+        ensure!(
+            found.starts_with(&format!("{severity}: ")) && found.contains(says),
+            "{change}: {found}"
+        );
+        ensure!(
+            drift.len() == 1 && drift[0].contains(says),
+            "{change}: {drift:?}"
+        );
+        rig::install(&mut client)?;
+        // Who has stopped a job may want it so.
+        let fine = told(&mut client, &active(true))?;
+        let left = drifted(&mut client)?;
+        ensure!(
+            fine.starts_with("ok: job ") && left.is_empty(),
+            "{fine}, {left:?}"
+        );
+    }
     let idle = told(&mut client, &active(false))?;
     ensure!(
         idle.starts_with("notice: job ") && idle.contains("is not active"),
@@ -228,7 +308,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     );
     let fine = told(&mut client, "")?;
     ensure!(
-        fine.starts_with("ok: job ") && fine.matches("; job ").count() == 3,
+        fine.starts_with("ok: job ") && fine.matches("; job ").count() == 4,
         "{fine}"
     );
     apply(&mut client, &rig::bundle()?, &["10_control.sql"])?;

@@ -1,18 +1,22 @@
-//! What the tables of the control schema look like: what is changed there by hand is told by verify() and `windrow diff`, and no
-//! installation takes it for its own.
+//! What the tables of the control schema and the events of the schedule look like: what is changed there by hand is told by
+//! verify() and `windrow diff`, and no installation takes it for its own.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
 use windrow::dialect::Dialect;
 use windrow::graph::Shared;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::graphs::dolphinscheduler;
-use crate::support::installation::{Installation, violations};
+use crate::support::installation::{Installation, dialect_of, violations};
 
 tests! {
     each_server: [
         what_a_table_has_become_is_told,
+    ],
+    mysql_and_mariadb: [
+        an_event_that_was_edited_is_told,
     ],
 }
 
@@ -164,5 +168,85 @@ fn what_a_table_has_become_is_told(dialect: Dialect) -> Result<()> {
         }
     }
     ensure!(unseen.is_empty(), "{}", unseen.join("\n"));
+    Ok(())
+}
+
+/// The owner role stays the definer: whoever changes an event takes it over otherwise, which is told already.
+fn an_event_that_was_edited_is_told(flavour: Flavour) -> Result<()> {
+    let graph = dolphinscheduler(Shared::Closed);
+    let mut made = Installation::new(dialect_of(flavour), &graph);
+    let owner = windrow::render::role_name(made.dialect, &made.control, "owner");
+    let clean = told(&mut made)?;
+    ensure!(clean.iter().all(String::is_empty), "at first: {clean:?}");
+    for (change, says) in [
+        (
+            "ON SCHEDULE EVERY 2 HOUR STARTS '2000-01-01 00:07:00' ON COMPLETION PRESERVE",
+            "it starts every 2 HOUR instead of every 1 HOUR",
+        ),
+        (
+            "ON SCHEDULE EVERY 1 HOUR STARTS '2000-01-01 00:09:00' ON COMPLETION PRESERVE",
+            "it counts from 2000-01-01 00:09:00 instead of 2000-01-01 00:07:00",
+        ),
+        (
+            "ON SCHEDULE EVERY 1 HOUR STARTS '2000-01-01 00:07:00' ENDS '2037-01-01 00:00:00' ON COMPLETION PRESERVE",
+            "it ends at 2037-01-01",
+        ),
+        (
+            "ON SCHEDULE AT '2037-01-01 00:00:00' ON COMPLETION PRESERVE",
+            "it starts once, at 2037-01-01",
+        ),
+        ("ON COMPLETION NOT PRESERVE", "it goes when it ends"),
+    ] {
+        made.execute(&format!("ALTER DEFINER = {owner} EVENT W.run {change}"));
+        let found = told(&mut made)?;
+        ensure!(
+            found.iter().all(|text| text.contains(says)),
+            "{change}: {found:?}"
+        );
+        made.execute("DROP EVENT W.run");
+        made.install(&graph);
+        let left = told(&mut made)?;
+        ensure!(
+            left.iter().all(String::is_empty),
+            "after {change}: {left:?}"
+        );
+    }
+    // Another zone, and another mode, are those of the session.
+    made.execute("SET time_zone = '+05:00'");
+    made.execute(&format!(
+        "ALTER DEFINER = {owner} EVENT W.run ON SCHEDULE EVERY 1 HOUR STARTS '2000-01-01 00:07:00' ON COMPLETION PRESERVE"
+    ));
+    made.execute("SET time_zone = '+00:00'");
+    let found = told(&mut made)?;
+    ensure!(
+        found
+            .iter()
+            .all(|text| text.contains("its time zone is +05:00")),
+        "{found:?}"
+    );
+    made.execute("DROP EVENT W.run");
+    made.install(&graph);
+    made.execute("SET sql_mode = ''");
+    made.execute(&format!(
+        "ALTER DEFINER = {owner} EVENT W.run DO BEGIN CALL {}.run_scheduled(NULL); END",
+        made.control
+    ));
+    let found = told(&mut made)?;
+    ensure!(
+        found.iter().all(|text| text.contains("its sql_mode is ")),
+        "{found:?}"
+    );
+    made.execute("DROP EVENT W.run");
+    made.install(&graph);
+    // Who stops it and starts it again has changed nothing but whose it is, and he can give it back.
+    made.execute(&format!("ALTER DEFINER = {owner} EVENT W.run DISABLE"));
+    let [verify, diff] = told(&mut made)?;
+    ensure!(
+        verify.is_empty() && diff.contains("the event is disabled"),
+        "{verify}, {diff}"
+    );
+    made.execute(&format!("ALTER DEFINER = {owner} EVENT W.run ENABLE"));
+    let left = told(&mut made)?;
+    ensure!(left.iter().all(String::is_empty), "{left:?}");
     Ok(())
 }

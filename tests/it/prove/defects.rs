@@ -1,6 +1,7 @@
 //! The defects. Each is one that a hand may slip into a template: most are a word long.
 
 mod guard;
+mod sight;
 
 use crate::support::defect::{Defect, Edit};
 
@@ -18,7 +19,8 @@ const SINGLE: &str = "single::SERVER::a_run_deletes_what_the_model_says";
 
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
-    guard::DEFECTS.iter().chain(DEFECTS)
+    let apart = guard::DEFECTS.iter().chain(sight::DEFECTS);
+    apart.chain(DEFECTS)
 }
 
 const DEFECTS: &[Defect] = &[

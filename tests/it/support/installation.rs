@@ -220,7 +220,12 @@ impl Installation {
 
     /// What `windrow diff` tells beside bodies.
     pub(crate) fn deviations(&mut self, graph: &Graph) -> Vec<String> {
-        let queries = self.bundle(graph).deviations;
+        let bundle = self.bundle(graph);
+        let mut queries = bundle.deviations;
+        // No pg_cron is here.
+        if self.dialect != Dialect::Postgres {
+            queries.push(bundle.schedule);
+        }
         let rows = queries.iter().flat_map(|query| self.rows(query));
         rows.map(|row| row.into_iter().flatten().collect::<Vec<_>>().join("; "))
             .collect()

@@ -145,10 +145,12 @@ CREATE TABLE IF NOT EXISTS known_job (
     name     varchar(64) NOT NULL PRIMARY KEY,
     minutes  varchar(300),
     hours    varchar(100),
-    weekdays varchar(40)
+    weekdays varchar(40),
+    every    varchar(40),
+    starts   datetime
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
-    COMMENT = 'The events of the schedule, and when they may start: between commas, NULL: at any; weekdays: 0 is Sunday.
-        Written by an installation.';
+    COMMENT = 'The events of the schedule, and when they may start: between commas, NULL: at any; weekdays: 0 is Sunday;
+        every, starts: what the event itself says. Written by an installation.';
 --# create table known_trigger
 CREATE TABLE IF NOT EXISTS known_trigger (
     name varchar(64) NOT NULL PRIMARY KEY,
@@ -239,11 +241,12 @@ BEGIN
         begins varchar(20) PATH '$.begins', ends varchar(20) PATH '$.ends', zone varchar(64) PATH '$.zone'
     )) AS w;
     DELETE FROM known_job WHERE name > '';
-    INSERT INTO known_job (name, minutes, hours, weekdays)
-    SELECT j.name, j.minutes, j.hours, j.weekdays
+    INSERT INTO known_job (name, minutes, hours, weekdays, every, starts)
+    SELECT j.name, j.minutes, j.hours, j.weekdays, j.every, j.starts
     FROM JSON_TABLE(v_document, '$.jobs[*]' COLUMNS (
         name varchar(64) PATH '$.name', minutes varchar(300) PATH '$.minutes',
-        hours varchar(100) PATH '$.hours', weekdays varchar(40) PATH '$.weekdays'
+        hours varchar(100) PATH '$.hours', weekdays varchar(40) PATH '$.weekdays',
+        every varchar(40) PATH '$.every', starts varchar(20) PATH '$.starts'
     )) AS j;
     DELETE FROM known_trigger WHERE name > '';
 END;

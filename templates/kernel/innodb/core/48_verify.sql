@@ -385,33 +385,11 @@ BEGIN
 
     -- Whether the events run at all is for the server to say, and it says so to nobody.
     INSERT INTO work_check (position, check_name, object, severity, detail)
-    SELECT
-        11, 'schedule', IF(j.name = 'run', c.spec, j.name),
-        CASE
-            WHEN e.event_name IS NULL OR e.status <> 'ENABLED' THEN 'notice'
-            WHEN e.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')) THEN 'violation'
-            WHEN e.event_comment NOT LIKE CONCAT('%[body ',
-                LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$',
-                ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
-                THEN 'violation'
-            ELSE 'ok'
-        END,
-        CASE
-            WHEN e.event_name IS NULL THEN 'no event: nothing runs by itself'
-            WHEN e.status = 'DISABLED' THEN 'the event is disabled'
-            WHEN e.status <> 'ENABLED' THEN CONCAT('the event is ', e.status,
-                ': it runs on the source of this replica; once this is the source: ALTER EVENT ', DATABASE(), '.', j.name, ' ENABLE')
-            WHEN e.definer NOT IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@'))
-                THEN CONCAT('the definer of the event is ', e.definer, ', not the owner role; run windrow install')
-            WHEN e.event_comment NOT LIKE CONCAT('%[body ',
-                LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(e.event_definition, '(?m)^[[:blank:]]*--.*$',
-                ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')), 256), 12), ']')
-                THEN 'the event was edited by hand; windrow install puts it back'
-            ELSE COALESCE(CONCAT('last executed at ', e.last_executed), 'not executed so far')
-        END
+    SELECT 11, 'schedule', IF(j.name = 'run', c.spec, j.name), j.severity, j.detail
     FROM control AS c
-    CROSS JOIN known_job AS j
-    LEFT JOIN information_schema.events AS e ON e.event_schema = DATABASE() AND e.event_name = j.name;
+    CROSS JOIN (
+        --+ events.sql
+    ) AS j;
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 11, 'schedule', e.event_name, 'violation',
         CONCAT('the event is of no line of the spec: DROP EVENT ', DATABASE(), '.', e.event_name, ', as windrow install does')

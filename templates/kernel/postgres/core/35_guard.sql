@@ -277,16 +277,12 @@ SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
     v_spec     text := (SELECT c.spec FROM control AS c);
-    v_jobs     text[] := (SELECT ARRAY(SELECT j.value ->> 'name' FROM jsonb_array_elements(s.document -> 'jobs') AS j) FROM spec AS s);
-    v_login    text := (SELECT i.login FROM installation AS i);
     v_home     text;
-    v_inside   boolean;
     v_severity text := 'violation';
     v_detail   text;
 BEGIN
-    SELECT max(s.setting) FILTER (WHERE s.name = 'cron.database_name'),
-        bool_or(s.setting = 'on') FILTER (WHERE s.name = 'cron.use_background_workers')
-    INTO v_home, v_inside
+    SELECT max(s.setting) FILTER (WHERE s.name = 'cron.database_name')
+    INTO v_home
     FROM pg_settings AS s;
     BEGIN
         PERFORM current_setting('cron.database_name', true);
@@ -304,41 +300,19 @@ BEGIN
     ELSE
         -- The extension may come later than this function.
         EXECUTE $jobs$
+            WITH who AS (
+                SELECT i.* FROM installation AS i
+            )
             SELECT
-                CASE min(c.rank) WHEN 1 THEN 'violation' WHEN 2 THEN 'notice' ELSE 'ok' END,
-                string_agg(c.detail, '; ' ORDER BY c.position, c.jobid)
+                CASE WHEN bool_or(c.severity = 'violation') THEN 'violation' WHEN bool_or(c.severity = 'notice') THEN 'notice'
+                    ELSE 'ok' END,
+                string_agg(CASE WHEN c.problem IS NULL THEN c.runs_as ELSE format('%s; %s', c.problem, c.remedy) END, '; '
+                    ORDER BY c.position, c.jobid)
             FROM (
-                SELECT
-                    n.position, j.jobid,
-                    CASE
-                        WHEN j.jobid IS NULL OR NOT j.active THEN 2
-                        WHEN n.position IS NULL OR j.database <> current_database() OR NOT f.is_here OR j.username <> $4 THEN 1
-                        ELSE 3
-                    END AS rank,
-                    CASE
-                        WHEN j.jobid IS NULL THEN format('no job of pg_cron is called %s, or %s may not see it, being another than who '
-                            'installed', n.name, current_user)
-                        WHEN n.position IS NULL THEN format('job %s of pg_cron, %s, is of no line of the spec: windrow install takes it '
-                            'away', j.jobid, j.jobname)
-                        WHEN NOT j.active THEN format('job %s of pg_cron is not active: SELECT cron.alter_job(%s, active := true)',
-                            j.jobid, j.jobid)
-                        WHEN j.database <> current_database()
-                            THEN format('job %s of pg_cron works in database %s; windrow install schedules it here', j.jobid, j.database)
-                        WHEN NOT f.is_here THEN format('job %s of pg_cron works on another server: it connects to %s, port %s, and this '
-                            'one has port %s; windrow install makes it anew', j.jobid, j.nodename, j.nodeport, current_setting('port'))
-                        WHEN j.username <> $4 THEN format('job %s of pg_cron runs as %s, not as the login of the schedule, %s; windrow '
-                            'install gives it to that', j.jobid, j.username, $4)
-                        ELSE format('job %s of pg_cron, as %s: %s', j.jobid, j.username, j.schedule)
-                    END AS detail
-                FROM unnest($1) WITH ORDINALITY AS n(name, position)
-                FULL JOIN (
-                    SELECT k.* FROM cron.job AS k WHERE starts_with(k.jobname || ' ', $2 || ' ') AND k.jobname <> $2 || ' history'
-                ) AS j ON j.jobname = n.name
-                CROSS JOIN LATERAL (SELECT coalesce($3, false) OR j.nodeport = current_setting('port')::integer) AS f(is_here)
+                --+ jobs.sql
             ) AS c
         $jobs$
-        INTO v_severity, v_detail
-        USING v_jobs, current_schema(), v_inside, v_login;
+        INTO v_severity, v_detail;
     END IF;
     RETURN json_build_object('check', 'schedule', 'object', v_spec, 'severity', v_severity, 'count', 1, 'detail', v_detail);
 END

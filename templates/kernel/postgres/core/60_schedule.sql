@@ -71,6 +71,7 @@ BEGIN
           AND (
               j.username <> v_login
               OR j.nodeport <> current_setting('port')::integer
+              OR j.database <> current_database()
               OR NOT EXISTS (SELECT FROM jsonb_array_elements(v_known -> 'jobs') AS k WHERE k.value ->> 'name' = j.jobname)
           );
         -- pg_cron shows everybody but a superuser his own jobs only, and a job belongs to who makes it.

@@ -29,6 +29,7 @@ mod hostile;
 mod idempotence;
 mod instants;
 mod kernel;
+mod lent;
 mod live;
 mod minimum;
 
@@ -98,6 +99,7 @@ harness::tests! {
         idempotence::tests,
         instants::tests,
         kernel::tests,
+        lent::tests,
         live::tests,
         minimum::tests,
         monitoring::tests,

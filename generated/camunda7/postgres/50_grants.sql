@@ -7,23 +7,23 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min';
 -- earlier state of the spec needed is taken back, in one transaction with what this one needs.
 DO $windrow$
 DECLARE
+    v_role  text := current_setting('role');
     v_right record;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
-    FOR v_right IN
-        SELECT DISTINCT format('ALL (%I) ON %s', t.attname, t.attrelid::regclass) AS told
-        FROM pg_attribute AS t CROSS JOIN LATERAL aclexplode(t.attacl) AS a
-        WHERE a.grantee = 'windrow_camunda7_owner'::regrole
-        UNION ALL
-        SELECT DISTINCT format('%s ON %s', a.privilege_type, c.oid::regclass)
-        FROM pg_class AS c CROSS JOIN LATERAL aclexplode(c.relacl) AS a
-        WHERE c.relnamespace <> 'windrow_camunda7'::regnamespace AND a.grantee = 'windrow_camunda7_owner'::regrole
-        UNION ALL
-        SELECT DISTINCT format('%s ON SCHEMA %I', a.privilege_type, n.nspname)
-        FROM pg_namespace AS n CROSS JOIN LATERAL aclexplode(n.nspacl) AS a
-        WHERE n.nspname <> 'windrow_camunda7' AND a.grantee = 'windrow_camunda7_owner'::regrole
-    LOOP
-        EXECUTE format('REVOKE %s FROM "windrow_camunda7_owner"', v_right.told);
+    FOR v_right IN SELECT h.* FROM windrow_camunda7.held_right AS h LOOP
+        -- A right is taken back by who gave it; what the owner of a thing gave, by who may act as he may. verify() tells what stays.
+        CONTINUE WHEN NOT pg_has_role(current_user, v_right.grantor, CASE WHEN v_right.grantor = v_right.owner THEN 'USAGE'
+            WHEN current_setting('server_version_num')::integer < 160000 THEN 'MEMBER' ELSE 'SET' END);
+        BEGIN
+            IF v_right.grantor <> v_right.owner THEN
+                PERFORM set_config('role', pg_get_userbyid(v_right.grantor), true);
+            END IF;
+            EXECUTE format('REVOKE %s FROM "windrow_camunda7_owner"', v_right.given);
+        EXCEPTION WHEN insufficient_privilege THEN
+            RAISE WARNING '%: % stays, given by %', 'windrow_camunda7_owner', v_right.given, pg_get_userbyid(v_right.grantor);
+        END;
+        PERFORM set_config('role', v_role, true);
     END LOOP;
 
     GRANT USAGE ON SCHEMA "public" TO "windrow_camunda7_owner";

@@ -319,6 +319,18 @@ FROM spec AS s;
 COMMENT ON VIEW installation IS
     'The names of this installation: its schema and roles, the application''s schema, the tables whose rows go, the rules, and who has '
     'installed it.';
+-- held_right: what the owner role may do outside of its schema.
+--# create view held_right
+CREATE OR REPLACE VIEW held_right AS
+SELECT h.*
+FROM installation AS w
+CROSS JOIN LATERAL (
+    --+ held.sql
+) AS h;
+--# comment on view held_right
+COMMENT ON VIEW held_right IS
+    'The rights of the owner role outside of the control schema: in words, whether it only reads, as REVOKE takes it, who gave it, and '
+    'who owns what it is about.';
 
 -- policy: retention by scope. A check for each rule, which register_rule() makes, enforces its minimum, whoever writes.
 --# create table policy

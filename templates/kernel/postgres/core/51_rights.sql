@@ -27,6 +27,30 @@ BEGIN
         SELECT format('REVOKE ALL ON ALL ROUTINES IN SCHEMA %I FROM PUBLIC, %I, %I CASCADE', w.control, w.auditor, w.operator)
         FROM who AS w
         UNION ALL
+        -- What somebody else may do with it, and whom he has passed that on to. Who may read the ledger is for its owner to say.
+        SELECT format('REVOKE %s FROM %s CASCADE', o.told, CASE o.grantee WHEN 0 THEN 'PUBLIC' ELSE o.grantee::regrole::text END)
+        FROM who AS w
+        CROSS JOIN LATERAL (
+            SELECT DISTINCT format('ALL ON ROUTINE %s', p.oid::regprocedure) AS told, a.grantee
+            FROM pg_proc AS p
+            CROSS JOIN LATERAL aclexplode(p.proacl) AS a
+            WHERE p.pronamespace = current_schema()::regnamespace
+              AND a.grantee NOT IN (p.proowner, quote_ident(w.auditor)::regrole, quote_ident(w.operator)::regrole)
+            UNION ALL
+            SELECT DISTINCT format('%s ON %s', a.privilege_type, c.oid::regclass), a.grantee
+            FROM pg_class AS c
+            LEFT JOIN pg_attribute AS t ON t.attrelid = c.oid AND t.attacl IS NOT NULL AND NOT t.attisdropped
+            CROSS JOIN LATERAL (
+                SELECT x.grantee, x.privilege_type FROM aclexplode(c.relacl) AS x
+                UNION ALL
+                SELECT x.grantee, x.privilege_type FROM aclexplode(t.attacl) AS x
+            ) AS a
+            WHERE c.relnamespace = current_schema()::regnamespace
+              AND c.relkind IN ('r', 'p', 'v')
+              AND a.grantee <> c.relowner
+              AND (a.privilege_type <> 'SELECT' OR a.grantee = 0)
+        ) AS o
+        UNION ALL
         SELECT format('GRANT USAGE ON SCHEMA %I TO %I', w.control, w.auditor)
         FROM who AS w
         UNION ALL
@@ -76,9 +100,12 @@ BEGIN
     EXECUTE format('COMMENT ON TABLE known_table IS %L', (
         SELECT concat_ws(' ', regexp_replace(obj_description('known_table'::regclass, 'pg_class'), ' ?[[]rights .*[]]$', ''),
             format('[rights %s]', coalesce(jsonb_agg(h.told ORDER BY h.told COLLATE "C"), '[]')))
-        FROM installation AS w
-        CROSS JOIN LATERAL (
-            --+ held.sql
+        FROM (
+            SELECT DISTINCT h.told
+            FROM held_right AS h
+            -- What others have given, and who installs may not take back, is none of windrow's doing.
+            WHERE h.grantor = quote_ident(session_user)::regrole
+               OR (h.grantor = h.owner AND pg_has_role(session_user, h.owner, 'USAGE'))
         ) AS h
     ));
 END

@@ -164,13 +164,46 @@ FROM (
     WHERE e.grantee = r.oid
     GROUP BY n.nspname, c.relname, r.rolname
     UNION ALL
+    SELECT
+        11,
+        pg_catalog.format('role %I', r.rolname),
+        pg_catalog.format('CREATE on database %I', b.datname),
+        pg_catalog.format('REVOKE CREATE ON DATABASE %I FROM %I', b.datname, r.rolname)
+    FROM who AS w
+    JOIN pg_catalog.pg_roles AS r ON r.rolname IN (w.operator, w.auditor, w.login)
+    JOIN pg_catalog.pg_database AS b ON b.datname = pg_catalog.current_database()
+    WHERE EXISTS (
+        SELECT FROM pg_catalog.aclexplode(b.datacl) AS a WHERE a.grantee = r.oid AND a.privilege_type = 'CREATE'
+    )
+    UNION ALL
+    -- What somebody makes later would be open to these roles.
+    SELECT
+        11,
+        pg_catalog.format('role %I', r.rolname),
+        pg_catalog.format('%s on what is made later, by default privileges of %I', pg_catalog.string_agg(DISTINCT a.privilege_type, ', '),
+            o.rolname),
+        pg_catalog.format('ALTER DEFAULT PRIVILEGES FOR ROLE %I%s REVOKE ALL ON %s FROM %I', o.rolname,
+            ' IN SCHEMA ' || pg_catalog.quote_ident(h.nspname), CASE d.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES'
+            WHEN 'f' THEN 'ROUTINES' WHEN 'T' THEN 'TYPES' ELSE 'SCHEMAS' END, r.rolname)
+    FROM who AS w
+    JOIN pg_catalog.pg_roles AS r ON r.rolname IN (w.owner, w.operator, w.auditor, w.login)
+    CROSS JOIN pg_catalog.pg_default_acl AS d
+    JOIN pg_catalog.pg_roles AS o ON o.oid = d.defaclrole
+    LEFT JOIN pg_catalog.pg_namespace AS h ON h.oid = d.defaclnamespace
+    CROSS JOIN LATERAL pg_catalog.aclexplode(d.defaclacl) AS a
+    WHERE a.grantee = r.oid
+      AND o.rolname <> w.owner
+    GROUP BY r.rolname, o.rolname, h.nspname, d.defaclobjtype
+    UNION ALL
     -- The owner role has what the last installation gave it. What a query of the spec's own reads (wait_while_sql), nobody else knows.
     SELECT
         12,
         pg_catalog.format('role %I', w.owner),
         pg_catalog.format(CASE WHEN d.given IS NULL THEN 'may besides what the spec needs: %s' ELSE 'may no longer: %s' END,
             coalesce(d.has, d.given)),
-        'run windrow install'
+        CASE WHEN d.grantor IS NULL THEN 'run windrow install'
+            ELSE pg_catalog.format('run windrow install, as a superuser where %s may not: it was given by %I',
+                pg_catalog.array_to_string(w.installers, ', '), pg_catalog.pg_get_userbyid(d.grantor)) END
     FROM who AS w
     JOIN pg_catalog.pg_namespace AS n ON n.nspname = w.control
     CROSS JOIN LATERAL (
@@ -183,7 +216,7 @@ FROM (
         SELECT pg_catalog.substring(s.says, '[[]rights (.*)[]]$')::pg_catalog.jsonb AS rights
     ) AS g
     CROSS JOIN LATERAL (
-        SELECT k.told AS given, h.told AS has, h.reads
+        SELECT k.told AS given, h.told AS has, h.reads, h.grantor
         FROM pg_catalog.jsonb_array_elements_text(g.rights) AS k(told)
         FULL JOIN (
             --+ held.sql

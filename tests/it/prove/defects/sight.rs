@@ -5,6 +5,7 @@ use crate::support::defect::Defect;
 
 const SHAPES: &str = "shapes::SERVER::what_a_table_has_become_is_told";
 const EVENTS: &str = "shapes::SERVER::an_event_that_was_edited_is_told";
+const LENT: &str = "lent::what_others_gave_the_owner_is_taken_back_or_told";
 const JOBS: &str = "cron::pg_cron_starts_runs_that_record_themselves";
 
 pub(super) const DEFECTS: &[Defect] = &[
@@ -58,5 +59,45 @@ pub(super) const DEFECTS: &[Defect] = &[
         postgres: &[edit("WHEN j.does <> j.wanted_hash THEN", "WHEN false THEN")],
         mysql: &[edit("CONCAT('it ends at ', e.ends),", "")],
         noticed_by: &[EVENTS, JOBS],
+    },
+    Defect {
+        name: "lent-rights-adopted",
+        what: "a right that others gave the owner role, and an installation may not take back, is noted as the spec's",
+        postgres: &[edit(
+            "h.grantor = h.owner AND pg_has_role(session_user, h.owner, 'USAGE')",
+            "true",
+        )],
+        mysql: &[],
+        noticed_by: &[LENT],
+    },
+    Defect {
+        name: "lent-rights-stay",
+        what: "what others gave the owner role is not taken back by who may act as they may",
+        postgres: &[edit(
+            "IF v_right.grantor <> v_right.owner THEN",
+            "IF false THEN",
+        )],
+        mysql: &[],
+        noticed_by: &[LENT],
+    },
+    Defect {
+        name: "rights-on-the-ledger-stay",
+        what: "an installation leaves what somebody else may do with the ledger",
+        postgres: &[edit(
+            "AND (a.privilege_type <> 'SELECT' OR a.grantee = 0)\n        ) AS o",
+            "AND false\n        ) AS o",
+        )],
+        mysql: &[],
+        noticed_by: &["lent::what_somebody_may_do_with_ours_is_taken_back"],
+    },
+    Defect {
+        name: "default-privileges-unseen",
+        what: "default privileges of others that open what they make to windrow's roles are no finding",
+        postgres: &[edit(
+            "AND o.rolname <> w.owner\n",
+            "AND o.rolname = w.owner\n",
+        )],
+        mysql: &[],
+        noticed_by: &["lent::rights_beside_tables_are_told"],
     },
 ];

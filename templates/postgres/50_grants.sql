@@ -8,7 +8,7 @@ SET statement_timeout = '1min';
 --# grant the tables of the application to {{ owner }}
 DO $windrow$
 DECLARE
-    v_role  text := current_setting('role');
+    v_role  pg_catalog.text := pg_catalog.current_setting('role');
     v_right record;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

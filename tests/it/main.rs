@@ -38,6 +38,7 @@ mod moves;
 mod named;
 mod newest;
 mod nodes;
+mod oddities;
 mod oracle;
 mod orphan_guard;
 mod pace;
@@ -107,6 +108,7 @@ harness::tests! {
         named::tests,
         newest::tests,
         nodes::tests,
+        oddities::tests,
         oracle::tests,
         orphan_guard::tests,
         pace::tests,

@@ -281,7 +281,7 @@ fn forbidden(installation: &mut Installation, session: &mut Session) {
 }
 
 /// A world in which families go and stay.
-fn fill(installation: &mut Installation) -> World {
+pub(crate) fn fill(installation: &mut Installation) -> World {
     let world = (1..)
         .map(|seed| World::random(seed, Shared::Closed, now(), SECOND))
         .find(|world| {

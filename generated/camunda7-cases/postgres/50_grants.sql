@@ -7,7 +7,7 @@ SET lock_timeout = '5s'; SET statement_timeout = '1min';
 -- earlier state of the spec needed is taken back, in one transaction with what this one needs.
 DO $windrow$
 DECLARE
-    v_role  text := current_setting('role');
+    v_role  pg_catalog.text := pg_catalog.current_setting('role');
     v_right record;
 BEGIN
     PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);

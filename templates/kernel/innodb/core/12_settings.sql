@@ -144,8 +144,13 @@ BEGIN
     DECLARE v_takes    varchar(100);
     DECLARE v_names    longtext;
     DECLARE v_minimum  bigint;
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["rule", "name", "value"]');
     CALL check_rule(p_options, v_rule);
     CALL option_of(p_options, 'name', v_name);
@@ -186,6 +191,7 @@ BEGIN
     END IF;
     CALL log_settings(USER());
     CALL setting_of(v_rule, v_name, v_value);
+    CALL unsettle(v_session);
     SELECT CONCAT('{"rule": ', COALESCE(JSON_QUOTE(v_rule), 'null'), ', "name": ', COALESCE(JSON_QUOTE(v_name), 'null'), ', "value": ',
         COALESCE(CAST(v_value AS CHAR), 'null'), '}') AS p_result;
 END;

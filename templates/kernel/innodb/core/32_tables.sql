@@ -139,10 +139,17 @@ CREATE PROCEDURE orphans()
 SQL SECURITY DEFINER
 COMMENT 'Rows whose parent is not there, by edge. Reads whole tables. Example: CALL orphans();'
 BEGIN
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL count_orphans();
     SELECT o.edge, o.orphans FROM work_orphan AS o ORDER BY o.edge;
     DROP TEMPORARY TABLE work_orphan;
+    CALL unsettle(v_session);
 END;
 
 -- row_by_key: the row of the table of a rule that a key names, in whatever spelling its columns read: these would take the number
@@ -304,9 +311,14 @@ BEGIN
     );
     -- Without doubled slashes, dots that name a folder itself, and a slash at the end: the same file.
     DECLARE v_shortest varchar(400) DEFAULT 'REGEXP_REPLACE(REGEXP_REPLACE(@, ''/([.]?/)+'', ''/''), ''(?<=.)/[.]?$'', '''')';
-    DECLARE v_length   bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
-    CALL drop_shadows();
-    SET SESSION group_concat_max_len = 65536, @windrow_artifacts = p_artifacts;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
+    SET @windrow_artifacts = p_artifacts;
     SELECT GROUP_CONCAT(CONCAT(
         'SELECT a.artifact_id, ', n.name, ' AS named_by FROM ', v_asked, 'WHERE EXISTS (SELECT 1 FROM ', n.class, ' AS t WHERE t.', n.path,
         ' = a.path) OR EXISTS (SELECT 1 FROM ', n.class, ' AS t WHERE t.', n.path, ' = ', REPLACE(v_shortest, '@', 'a.path'),
@@ -327,7 +339,7 @@ BEGIN
             place FOR ORDINALITY, table_name varchar(64) PATH '$[0]', path varchar(64) PATH '$[1]'
         )) AS f
     ) AS n;
-    SET SESSION group_concat_max_len = v_length;
     -- No rule of the spec may name files.
     CALL run_text(COALESCE(v_text, 'SELECT NULL AS artifact_id, NULL AS named_by FROM DUAL WHERE false'));
+    CALL unsettle(v_session);
 END;

@@ -103,8 +103,13 @@ BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_reason longtext;
     DECLARE v_document longtext;
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["rule", "reason"]');
     CALL check_rule(p_options, v_rule);
     CALL option_of(p_options, 'reason', v_reason);
@@ -116,6 +121,7 @@ BEGIN
         paused_by = USER(),
         paused_at = UTC_TIMESTAMP(6);
     CALL pause_document(v_rule, v_document);
+    CALL unsettle(v_session);
     SELECT v_document AS p_result;
 END;
 --# create procedure resume_rule
@@ -125,7 +131,13 @@ COMMENT 'Ends the pause of a rule and answers it. Example: CALL resume_rule(''{"
 BEGIN
     DECLARE v_rule varchar(64);
     DECLARE v_document longtext;
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["rule"]');
     CALL check_rule(p_options, v_rule);
     CALL pause_document(v_rule, v_document);
@@ -133,6 +145,7 @@ BEGIN
         CALL refuse(CONCAT('rule ', v_rule, ' is not paused'), 'resume() ends a pause of everything');
     END IF;
     DELETE FROM rule_pause WHERE rule = v_rule;
+    CALL unsettle(v_session);
     SELECT v_document AS p_result;
 END;
 

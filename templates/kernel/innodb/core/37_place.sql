@@ -70,8 +70,15 @@ SQL SECURITY DEFINER
 COMMENT 'Whether scheduled runs may work at an instant in UTC, by open_hours. Start inclusive, end exclusive, on the
     clock of each window''s zone.'
 BEGIN
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL window_at(p_at, o_open);
+    CALL unsettle(v_session);
 END;
 
 -- window_state: what a batch makes of the windows.
@@ -113,15 +120,12 @@ END;
 
 -- settle, unsettle: what the caller's session may have set and a run must not meet: chained transactions, foreign keys
 -- that are not checked, deletions that are taken for a slip of the keyboard, short texts, waits of minutes, no autocommit.
---# create procedure settle
-CREATE PROCEDURE settle(OUT o_before longtext)
+-- ease: the same for what may be called in a transaction of the caller.
+--# create procedure settings_of_session
+CREATE PROCEDURE settings_of_session(IN p_reads varchar(40), OUT o_before longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the variables of the session that a run depends on, and answers what they were.'
+COMMENT 'What unsettle() gives the session back.'
 BEGIN
-    DECLARE v_reads varchar(40);
-    -- Raises 25001 in a transaction: what is open is the caller's to end.
-    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
-    CALL read_on(NULL, v_reads);
     SET o_before = CONCAT_WS(',',
         IF(@@SESSION.completion_type IN ('CHAIN', '1'), 1, IF(@@SESSION.completion_type IN ('RELEASE', '2'), 2, 0)),
         IF(@@SESSION.foreign_key_checks, 1, 0),
@@ -133,12 +137,17 @@ BEGIN
         @@SESSION.max_seeks_for_key,
         /*M! @@SESSION.join_cache_level, */
         /*!80000 IF(FIND_IN_SET('block_nested_loop=on', @@SESSION.optimizer_switch), 1, 0), */
-        v_reads,
+        p_reads,
         IF(@@SESSION.autocommit, 1, 0),
+        @@SESSION.max_sort_length,
         @@SESSION.time_zone
     );
-    -- Without it whatever reads or drops a table begins a transaction.
-    SET SESSION autocommit = 1;
+END;
+--# create procedure eased
+CREATE PROCEDURE eased()
+SQL SECURITY DEFINER
+COMMENT 'Sets the variables of the session that a call depends on.'
+BEGIN
     CALL drop_shadows();
     -- The clock of the server, not one that the caller has put forward to make young families due. It is not put back.
     SET SESSION timestamp = DEFAULT;
@@ -147,11 +156,35 @@ BEGIN
     SET SESSION sql_safe_updates = 0;
     SET SESSION sql_big_selects = 1;
     SET SESSION group_concat_max_len = 67108864;
+    -- What is longer is taken for the same, also where rows are put in groups.
+    SET SESSION max_sort_length = 4096;
     -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
     SET SESSION max_seeks_for_key = 1;
     /*M! SET SESSION join_cache_level = 0; */
     /*!80000 SET SESSION optimizer_switch = 'block_nested_loop=off'; */
     SET SESSION time_zone = '+00:00';
+END;
+--# create procedure ease
+CREATE PROCEDURE ease(OUT o_before longtext)
+SQL SECURITY DEFINER
+COMMENT 'What settle() does, in a transaction of the caller if there is one.'
+BEGIN
+    CALL settings_of_session('', o_before);
+    CALL eased();
+END;
+--# create procedure settle
+CREATE PROCEDURE settle(OUT o_before longtext)
+SQL SECURITY DEFINER
+COMMENT 'Sets the variables of the session that a run depends on, and answers what they were.'
+BEGIN
+    DECLARE v_reads varchar(40);
+    -- Raises 25001 in a transaction: what is open is the caller's to end.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    CALL read_on(NULL, v_reads);
+    CALL settings_of_session(v_reads, o_before);
+    -- Without it whatever reads or drops a table begins a transaction.
+    SET SESSION autocommit = 1;
+    CALL eased();
 END;
 --# create procedure unsettle
 CREATE PROCEDURE unsettle(IN p_before longtext)
@@ -172,12 +205,15 @@ BEGIN
         SET v_join = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1);
         /*M! SET SESSION join_cache_level = CAST(v_join AS unsigned); */
         /*!80000 SET SESSION optimizer_switch = IF(v_join = '1', 'block_nested_loop=on', 'block_nested_loop=off'); */
+        SET SESSION max_sort_length = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 12), ',', -1) AS unsigned);
         SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
         SET v_reads = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 10), ',', -1);
         IF v_reads <> '' THEN
             CALL read_on(v_reads, v_join);
         END IF;
-        SET SESSION autocommit = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 11), ',', -1) AS unsigned);
+        IF NOT @@SESSION.autocommit <=> CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 11), ',', -1) AS unsigned) THEN
+            SET SESSION autocommit = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 11), ',', -1) AS unsigned);
+        END IF;
     END IF;
 END;
 
@@ -208,7 +244,13 @@ BEGIN
     DECLARE v_node varchar(700);
     DECLARE v_lock varchar(64);
     DECLARE v_workers int;
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     SELECT s.run_lock, s.workers INTO v_lock, v_workers FROM spec AS s;
     CALL server_identity(v_node);
     -- One by one: whoever reads them all to change some waits for those that live.
@@ -271,4 +313,5 @@ BEGIN
         CALL let_go(CONCAT(v_lock, '.w', v_workers));
         SET v_workers = v_workers - 1;
     END WHILE;
+    CALL unsettle(v_session);
 END;

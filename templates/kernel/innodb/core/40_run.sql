@@ -578,8 +578,15 @@ SQL SECURITY DEFINER
 COMMENT 'Answers one run of the ledger as a JSON document. Example: CALL run_result(1);'
 BEGIN
     DECLARE v_document longtext;
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL run_document(p_run, v_document);
+    CALL unsettle(v_session);
     SELECT v_document AS p_result;
 END;
 

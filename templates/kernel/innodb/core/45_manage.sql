@@ -46,27 +46,40 @@ CREATE PROCEDURE pause(IN p_reason longtext)
 SQL SECURITY DEFINER
 COMMENT 'Stops a running purge before its next batch and refuses new ones. Example: CALL pause(''month-end closing'');'
 BEGIN
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     UPDATE control AS c
     SET c.paused = true,
         c.paused_by = USER(),
         c.paused_at = UTC_TIMESTAMP(6),
         c.paused_reason = LEFT(p_reason, 10000)
     WHERE c.only_row = true;
+    CALL unsettle(v_session);
 END;
 --# create procedure resume
 CREATE PROCEDURE resume()
 SQL SECURITY DEFINER
 COMMENT 'Allows runs again after pause(). Example: CALL resume();'
 BEGIN
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     UPDATE control AS c
     SET c.paused = false,
         c.paused_by = NULL,
         c.paused_at = NULL,
         c.paused_reason = NULL
     WHERE c.only_row = true;
+    CALL unsettle(v_session);
 END;
 
 -- arm: from now on runs may delete on this server. Notes the orphans that were there before.
@@ -91,8 +104,13 @@ BEGIN
     DECLARE v_orphans longtext;
     DECLARE v_stranger longtext;
     DECLARE v_others  bigint;
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     -- The tables are taken as they are now; what acts on them must be in the spec.
     CALL read_catalog();
     CALL stranger(v_stranger);
@@ -133,6 +151,7 @@ BEGIN
     END IF;
     -- What refused on other servers, or here, is over.
     DELETE FROM refusal WHERE server > '';
+    CALL unsettle(v_session);
 END;
 
 -- Who writes a policy or a hold takes the latch afterwards, which every batch holds in share mode. With autocommit the row
@@ -287,8 +306,13 @@ BEGIN
     DECLARE v_artifacts boolean;
     DECLARE v_note longtext;
     DECLARE v_latch boolean;
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["rule", "scope", "retention", "enabled", "artifacts", "note"]');
     CALL check_rule(p_options, v_rule);
     CALL option_of(p_options, 'scope', v_scope);
@@ -322,6 +346,7 @@ BEGIN
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
     CALL tell_runs();
     CALL policy_document(v_rule, v_scope, v_text);
+    CALL unsettle(v_session);
     SELECT v_text AS p_result;
 END;
 --# create procedure drop_policy
@@ -333,7 +358,13 @@ BEGIN
     DECLARE v_scope longtext;
     DECLARE v_document longtext;
     DECLARE v_latch boolean;
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["rule", "scope"]');
     CALL check_rule(p_options, v_rule);
     CALL option_of(p_options, 'scope', v_scope);
@@ -345,6 +376,7 @@ BEGIN
     DELETE FROM policy WHERE rule = v_rule AND scope = v_scope;
     SELECT l.only_row INTO v_latch FROM latch AS l FOR UPDATE;
     CALL tell_runs();
+    CALL unsettle(v_session);
     SELECT v_document AS p_result;
 END;
 
@@ -365,8 +397,13 @@ BEGIN
     DECLARE v_absent_too boolean;
     DECLARE v_found boolean;
     DECLARE v_latch boolean;
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["rule", "key", "reason", "until", "even_if_absent"]');
     CALL check_rule(p_options, v_rule);
     CALL option_of(p_options, 'reason', v_reason);
@@ -413,6 +450,7 @@ BEGIN
             'with {"even_if_absent": true} the hold is stored all the same');
     END IF;
     CALL hold_document(v_rule, v_key, v_text);
+    CALL unsettle(v_session);
     SELECT CONCAT(TRIM(TRAILING '}' FROM v_text), ', "exists": ', IF(v_found, 'true', 'false'), '}') AS p_result;
 END;
 -- absent_hold: a hold that was set before its row came may spell the key otherwise than that does.
@@ -450,7 +488,13 @@ BEGIN
     DECLARE v_found boolean;
     DECLARE v_other longtext;
     DECLARE v_document longtext;
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["rule", "key"]');
     CALL check_rule(p_options, v_rule);
     CALL key_of(JSON_EXTRACT(p_options, '$.key'), v_text);
@@ -472,6 +516,7 @@ BEGIN
     DELETE FROM hold
     WHERE rule = v_rule
       AND `key` = v_key /*!80000 COLLATE utf8mb4_0900_bin */ /*M! COLLATE utf8mb4_nopad_bin */;
+    CALL unsettle(v_session);
     SELECT v_document AS p_result;
 END;
 
@@ -497,13 +542,14 @@ BEGIN
     DECLARE v_last    integer;
     DECLARE v_chosen  varchar(7);
     DECLARE v_document longtext;
+    DECLARE v_session longtext;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         ROLLBACK;
+        CALL unsettle(v_session);
         RESIGNAL;
     END;
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    CALL ease(v_session);
     CALL check_options(p_options, '["windows"]');
     IF JSON_TYPE(v_windows) = 'STRING' THEN
         SET v_windows = CONCAT('[', v_windows, ']');
@@ -570,6 +616,7 @@ BEGIN
     SELECT CONCAT('{"windows": [', GROUP_CONCAT(JSON_QUOTE(h.written) ORDER BY h.position SEPARATOR ', '), ']}') INTO v_document
         FROM open_hours AS h;
     COMMIT;
+    CALL unsettle(v_session);
     SELECT v_document AS p_result;
 END;
 
@@ -581,8 +628,13 @@ COMMENT 'Takes up to p_limit files of the outbox for one attempt; the next one i
 BEGIN
     DECLARE v_claim char(36) DEFAULT UUID();
     DECLARE v_now datetime(6);
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     SET v_now = UTC_TIMESTAMP(6);
     UPDATE artifact
     SET next_attempt_at = v_now + INTERVAL CAST(POW(2, LEAST(attempts, 9)) AS signed) MINUTE,
@@ -596,13 +648,20 @@ BEGIN
     FROM artifact AS a
     WHERE a.claim = v_claim
     ORDER BY a.artifact_id;
+    CALL unsettle(v_session);
 END;
 --# create procedure finish_artifact
 CREATE PROCEDURE finish_artifact(IN p_artifact_id bigint, IN p_error longtext)
 SQL SECURITY DEFINER
 COMMENT 'Reports an attempt: no error takes the file out of the outbox, an error is kept; after ten attempts it is given up.'
 BEGIN
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     IF p_error IS NULL THEN
         DELETE FROM artifact WHERE artifact_id = p_artifact_id;
     ELSE
@@ -611,6 +670,7 @@ BEGIN
             a.given_up = a.attempts >= 10
         WHERE a.artifact_id = p_artifact_id;
     END IF;
+    CALL unsettle(v_session);
 END;
 
 -- record_forced_install: what `windrow install --force` overruled; null where there was nothing to overrule.

@@ -737,7 +737,14 @@ SQL SECURITY DEFINER
 COMMENT 'Answers one stamp of the ledger as a JSON document: rows are those that were changed. Example: CALL stamp_result(1);'
 BEGIN
     DECLARE v_document longtext;
-    CALL drop_shadows();
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL stamp_document(p_run, v_document);
+    CALL unsettle(v_session);
     SELECT v_document AS p_result;
 END;

@@ -202,11 +202,17 @@ BEGIN
     DECLARE v_before datetime(6);
     DECLARE v_rows   bigint;
     DECLARE v_runs   longtext;
-    CALL drop_shadows();
-    SET SESSION timestamp = DEFAULT;
+    DECLARE v_session longtext;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION
+    BEGIN
+        CALL unsettle(v_session);
+        RESIGNAL;
+    END;
+    CALL ease(v_session);
     CALL check_options(p_options, '["run", "older_than"]');
     CALL archive_options(p_options, v_run, v_before);
     CALL archive_of(v_run, v_before, v_rows, v_runs);
+    CALL unsettle(v_session);
     SELECT CONCAT('{"rows": ', v_rows, ', "runs": ', v_runs, '}') AS p_result;
 END;
 

@@ -60,6 +60,7 @@ mod several;
 mod shapes;
 mod sight;
 mod single;
+mod squats;
 mod squawk;
 mod support;
 mod tidy;
@@ -129,6 +130,7 @@ harness::tests! {
         shapes::tests,
         sight::tests,
         single::tests,
+        squats::tests,
         squawk::tests,
         tidy::tests,
         unarchive::tests,

@@ -262,11 +262,12 @@ BEGIN
           AND r.status = 'running'
           AND IF(
               COALESCE(r.node, v_node) = v_node,
-              COALESCE(IS_USED_LOCK(CASE r.`trigger`
+              -- Any session may hold the lock; only the run's own one says that it lives.
+              r.backend_pid = CONNECTION_ID() OR NOT IS_USED_LOCK(CASE r.`trigger`
                   WHEN 'PURGE' THEN CONCAT(v_lock, '.', r.run_id)
                   WHEN 'STAMP' THEN CONCAT(v_lock, '.stamp')
                   ELSE CONCAT(v_lock, IF(JSON_VALUE(r.options, '$.worker') > 1, CONCAT('.w', JSON_VALUE(r.options, '$.worker') + 0), ''))
-              END), CONNECTION_ID()) = CONNECTION_ID(),
+              END) <=> r.backend_pid,
               r.alive_at < UTC_TIMESTAMP(6) - INTERVAL 1 HOUR
           );
         IF v_run IS NULL THEN

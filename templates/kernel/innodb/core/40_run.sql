@@ -733,8 +733,17 @@ BEGIN
     INSERT INTO run (`trigger`, dry_run, options, as_of, deadline, backend_pid, node, started_by)
     VALUES ('PURGE', COALESCE(v_text = 'true', false), p_options, UTC_TIMESTAMP(6), NULL, CONNECTION_ID(), v_identity, USER());
     SET o_run = LAST_INSERT_ID();
+    SET v_text = CONCAT((SELECT s.run_lock FROM spec AS s), '.', o_run);
+    IF COALESCE(GET_LOCK(v_text, 0), 0) = 0 THEN
+        SET v_text = CONCAT('connection ', COALESCE(IS_USED_LOCK(v_text), '?'), ' has taken the lock of this purge');
+        UPDATE run AS r
+        SET r.status = 'failed',
+            r.reason = v_text,
+            r.finished_at = UTC_TIMESTAMP(6)
+        WHERE r.run_id = o_run;
+        CALL not_ready(v_text, 'any session may: end it, and purge again');
+    END IF;
     CALL run_open(o_run, o_rule);
-    DO GET_LOCK(CONCAT((SELECT s.run_lock FROM spec AS s), '.', o_run), 0);
 END;
 
 -- purge_end: closes the ledger of a purge.

@@ -245,7 +245,8 @@ BEGIN
     IF COALESCE(@windrow_drop_archive, '') <> 'yes' THEN
         SELECT s.run_lock INTO v_lock FROM spec AS s;
         IF COALESCE(GET_LOCK(v_lock, 10), 0) = 0 THEN
-            CALL not_ready('a run is in progress', CONCAT('CALL ', DATABASE(), '.pause() and wait for its end'));
+            CALL not_ready(CONCAT('a run is in progress, or connection ', COALESCE(IS_USED_LOCK(v_lock), '?'), ' has taken its lock'),
+                CONCAT('CALL ', DATABASE(), '.pause() and wait for its end, or end that connection'));
         END IF;
         SELECT MIN(k.position) INTO v_at FROM known_archive AS k;
         WHILE v_at IS NOT NULL DO

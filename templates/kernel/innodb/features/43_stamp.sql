@@ -580,7 +580,10 @@ BEGIN
               AND r.backend_pid = v_pid
             ORDER BY r.run_id DESC
             LIMIT 1;
-            SET o_refused = COALESCE(o_refused, 'another stamp is starting');
+            SET o_refused = COALESCE(o_refused, CONCAT(
+                'another stamp is starting; if connection ', COALESCE(v_pid, '?'),
+                    ' is none, it has taken the lock of the stamps, which any session may'
+            ));
         END IF;
     END IF;
     IF o_refused IS NULL THEN

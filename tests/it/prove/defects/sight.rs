@@ -1,4 +1,4 @@
-//! Defects in what verify() and `windrow diff` see beside bodies.
+//! Defects in what verify() and `windrow diff` see beside bodies, and in what sessions may do to a call: their settings, their locks.
 
 use super::edit;
 use crate::support::defect::Defect;
@@ -6,6 +6,8 @@ use crate::support::defect::Defect;
 const SHAPES: &str = "shapes::SERVER::what_a_table_has_become_is_told";
 const EVENTS: &str = "shapes::SERVER::an_event_that_was_edited_is_told";
 const LENT: &str = "lent::what_others_gave_the_owner_is_taken_back_or_told";
+const ODDITIES: &str = "oddities::SERVER::each_call_does_the_same_in_every_session";
+const WORKER: &str = "squats::SERVER::who_takes_the_lock_of_a_worker_or_a_purge_is_named";
 const JOBS: &str = "cron::pg_cron_starts_runs_that_record_themselves";
 
 pub(super) const DEFECTS: &[Defect] = &[
@@ -99,5 +101,53 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[],
         noticed_by: &["lent::rights_beside_tables_are_told"],
+    },
+    Defect {
+        name: "timid-joins",
+        what: "a call fails in a session that may join a few rows only",
+        postgres: &[],
+        mysql: &[edit("SET SESSION sql_big_selects = 1;", "")],
+        noticed_by: &[ODDITIES],
+    },
+    Defect {
+        name: "short-sorts",
+        what: "groups fall apart in a session that sorts by the first letters",
+        postgres: &[],
+        mysql: &[edit("SET SESSION max_sort_length = 4096;", "")],
+        noticed_by: &[ODDITIES],
+    },
+    Defect {
+        name: "chained-windows",
+        what: "a call leaves a transaction open in a session that chains them",
+        postgres: &[],
+        mysql: &[edit("SET SESSION completion_type = 0;", "")],
+        noticed_by: &[ODDITIES],
+    },
+    Defect {
+        name: "purge-without-lock",
+        what: "a purge begins without its lock, which somebody else has",
+        postgres: &[],
+        mysql: &[edit(
+            "IF COALESCE(GET_LOCK(v_text, 0), 0) = 0 THEN",
+            "IF false THEN",
+        )],
+        noticed_by: &[WORKER],
+    },
+    Defect {
+        name: "squatter-keeps-alive",
+        what: "a run that vanished lives as long as anybody has its lock",
+        postgres: &[],
+        mysql: &[edit("END) <=> r.backend_pid,", "END) IS NOT NULL,")],
+        noticed_by: &[WORKER],
+    },
+    Defect {
+        name: "unnamed-squatter",
+        what: "who has taken the lock of the stamps is not named",
+        postgres: &[],
+        mysql: &[edit(
+            "'another stamp is starting; if connection ', COALESCE(v_pid, '?'),",
+            "'another stamp is starting; if connection ', '?',",
+        )],
+        noticed_by: &["squats::SERVER::who_takes_the_lock_of_stamps_is_named"],
     },
 ];

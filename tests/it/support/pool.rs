@@ -101,8 +101,10 @@ impl Lot {
             &format!(
                 "SELECT c.table_schema, c.table_name, c.column_name, c.extra
                  FROM information_schema.columns AS c
-                 JOIN information_schema.tables AS t ON t.table_schema = c.table_schema AND t.table_name = c.table_name
-                 WHERE c.table_schema IN ('{}', '{}') AND t.table_type = 'BASE TABLE'
+                 WHERE c.table_schema IN ('{0}', '{1}')
+                 AND (c.table_schema, c.table_name) NOT IN (
+                     SELECT v.table_schema, v.table_name FROM information_schema.views AS v WHERE v.table_schema IN ('{0}', '{1}')
+                 )
                  ORDER BY c.table_schema, c.table_name, c.ordinal_position",
                 self.name, self.control
             ),

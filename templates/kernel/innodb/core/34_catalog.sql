@@ -199,29 +199,31 @@ BEGIN
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
     END IF;
     -- No handler of MariaDB sees the error of an UPDATE that joins tables: there what only refuses acts, too.
-    INSERT INTO work_stranger (object, detail, acts)
-    SELECT
-        IF(f.constraint_schema = v_schema, f.table_name, CONCAT(f.constraint_schema, '.', f.table_name)),
-        CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on update ', LOWER(f.update_rule),
-            IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), '), and the spec does not know it',
-            '), and where it refuses, the run would end without its ledger')),
-        true
-    FROM information_schema.referential_constraints AS f
-    WHERE f.unique_constraint_schema = v_schema
-      AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)
-      AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */)
-      AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
-          v_set) > 0
-      AND EXISTS (
-          SELECT 1
-          FROM information_schema.key_column_usage AS u
-          WHERE u.constraint_schema = f.constraint_schema
-            AND u.constraint_name = f.constraint_name
-            AND u.table_name = f.table_name
-            AND u.referenced_table_schema = v_schema
-            AND LOCATE(LOWER(CONCAT('|', u.referenced_table_name, '.', u.referenced_column_name, '|')), v_sets) > 0
-      )
-    ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+    IF v_set <> '||' THEN
+        INSERT INTO work_stranger (object, detail, acts)
+        SELECT
+            IF(f.constraint_schema = v_schema, f.table_name, CONCAT(f.constraint_schema, '.', f.table_name)),
+            CONCAT('references ', f.referenced_table_name, ' by ', f.constraint_name, ' (on update ', LOWER(f.update_rule),
+                IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), '), and the spec does not know it',
+                '), and where it refuses, the run would end without its ledger')),
+            true
+        FROM information_schema.referential_constraints AS f
+        WHERE f.unique_constraint_schema = v_schema
+          AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)
+          AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */)
+          AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
+              v_set) > 0
+          AND EXISTS (
+              SELECT 1
+              FROM information_schema.key_column_usage AS u
+              WHERE u.constraint_schema = f.constraint_schema
+                AND u.constraint_name = f.constraint_name
+                AND u.table_name = f.table_name
+                AND u.referenced_table_schema = v_schema
+                AND LOCATE(LOWER(CONCAT('|', u.referenced_table_name, '.', u.referenced_column_name, '|')), v_sets) > 0
+          )
+        ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
+    END IF;
     IF v_beside <> '' THEN
         CALL keys_beside(v_seen, v_count);
         IF v_count < 1 + (CHAR_LENGTH(v_beside) - CHAR_LENGTH(REPLACE(v_beside, '|key ', ''))) / 5 THEN

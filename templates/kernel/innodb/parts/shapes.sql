@@ -4,10 +4,10 @@
 SELECT
     t.name,
     SHA2(NULLIF(REPLACE(REPLACE(REPLACE(REPLACE(t.told, '`', ''), '"', ''), '''', ''), CHAR(92 USING utf8mb4), ''), ''), 256) AS says,
-    t.home IS NOT NULL AND NOT EXISTS (
-        SELECT 1 FROM information_schema.columns AS a
+    t.home IS NOT NULL AND t.home NOT IN (
+        SELECT a.table_name
+        FROM information_schema.columns AS a
         WHERE a.table_schema = DATABASE()
-          AND a.table_name = t.home
           AND a.column_name = 'windrow_row_id'
     ) AS lasts
 FROM (
@@ -38,3 +38,5 @@ FROM (
     FROM information_schema.views AS v
     WHERE v.table_schema = DATABASE()
 ) AS t
+-- With a limit, MariaDB reads the catalog once, and not for each row that is joined with it.
+LIMIT 1000000

@@ -272,7 +272,7 @@ fn value(random: &mut SmallRng, depth: u32) -> Value {
 }
 
 /// What a routine may say of its options: a bad value, and what the state of the database forbids.
-const REFUSALS: [&str; 2] = ["22023", "55000"];
+const REFUSALS: [&str; 3] = ["22023", "55000", "WD003"];
 
 fn options_of_all_kinds_are_answered_or_refused(dialect: Dialect) {
     // Not armed: whatever the options say, nothing may go.

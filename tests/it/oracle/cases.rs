@@ -689,9 +689,11 @@ fn a_key_beyond_its_column_is_refused_before_anything_happens(dialect: Dialect) 
         "-0",
     ] {
         refused(database.purge(json!({"key": [key]})), "22023");
+        // Some spell the key of a row, which is not there.
+        let spells = ["007", "-0"].contains(&key);
         refused(
             database.set_hold(json!({"key": key, "reason": "audit"})),
-            "22023",
+            if spells { "WD003" } else { "22023" },
         );
     }
     assert_eq!(database.number("SELECT count(*) FROM W.run"), 0);
@@ -743,7 +745,7 @@ fn unknown_options_are_errors(dialect: Dialect) {
     );
     refused(database.set_hold(json!({"key": 1})), "22023");
     refused(database.call("drop_policy", json!({"scope": "9"})), "22023");
-    refused(database.call("release_hold", json!({"key": 9})), "22023");
+    refused(database.call("release_hold", json!({"key": 9})), "WD003");
     refused(database.call("verify", json!({"quick": true})), "22023");
     assert_eq!(left(&mut database), ["1"]);
 }

@@ -98,7 +98,6 @@ pub(super) fn rule_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RuleV
         archives: !rule.archive.is_empty(),
         releases: !purge.releases.is_empty(),
         archive: archive::view(graph, rule, rule.root, dialect),
-        by_end: rule.by_end(),
         strategy,
         name: rule.name.clone(),
     }

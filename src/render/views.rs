@@ -1,6 +1,6 @@
 //! What the templates are shown.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::above::AboveView;
 use super::archive::ArchiveView;
@@ -133,9 +133,7 @@ pub(super) struct RuleView {
     /// Whether rows of other tables are set to NULL in what they name.
     pub(super) releases: bool,
     pub(super) archive: Option<ArchiveView>,
-    /// Whether the rule goes by the end of families.
-    pub(super) by_end: bool,
-    /// What it has besides, by its strategy; templates find that as `timed` or `single`.
+    /// What it has besides, by its strategy; templates find that as `by_end`, `timed` or `single`.
     #[serde(flatten)]
     pub(super) strategy: StrategyView,
 }
@@ -144,9 +142,15 @@ pub(super) struct RuleView {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StrategyView {
+    /// By the end of families. Its name in templates is none of a column.
+    #[serde(rename = "by_end", serialize_with = "truth")]
     EndTime,
     Timed(timed::TimedView),
     Single(single::SingleView),
+}
+
+fn truth<S: Serializer>(serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(true)
 }
 
 impl StrategyView {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -14,6 +15,7 @@ tests! {
         families_by_removal_time_do_not_stop_those_behind_them,
         rows_of_one_table_do_not_stop_those_behind_them,
         a_rule_without_an_end_leaves_time_to_the_next,
+        a_rule_of_one_table_leaves_time_to_the_next,
         another_spec_begins_at_the_oldest,
     ],
 }
@@ -55,16 +57,22 @@ time      = "at"
 retention = { default = "30d" }
 "#;
 
+/// A spec with the tables that its rules name.
+fn spec(rules: &str) -> Graph {
+    let mut tables = "job = { key = \"id integer\" }\n".to_owned();
+    if rules.contains("[rules.notes]") {
+        tables += "note = { key = \"id integer\" }\n";
+    }
+    if rules.contains("part:") {
+        tables += "part = { key = \"id integer\", parents = [\"job -> job.id\"] }\n";
+    }
+    graph_of(&format!(
+        "name = \"forward\"\n\n[tables]\n{tables}\n{rules}"
+    ))
+}
+
 /// An installation whose runs do some five batches of one root each before their time is up: they rest after each.
 fn installation(dialect: Dialect, rules: &str) -> Installation {
-    let parts = if rules.contains("part:") {
-        "part = { key = \"id integer\", parents = [\"job -> job.id\"] }\n"
-    } else {
-        ""
-    };
-    let spec = format!(
-        "name = \"forward\"\n\n[tables]\njob  = {{ key = \"id integer\" }}\nnote = {{ key = \"id integer\" }}\n{parts}\n{rules}"
-    );
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -74,24 +82,19 @@ fn installation(dialect: Dialect, rules: &str) -> Installation {
          CREATE TABLE note (id integer PRIMARY KEY, state integer NOT NULL DEFAULT 1, at {time});
          CREATE TABLE part (id integer PRIMARY KEY, job integer, at {time});"
     );
-    let spec = match rules.contains("root     = \"note\"") || rules.contains("root      = \"note\"")
-    {
-        true => spec,
-        false => spec.replace("note = { key = \"id integer\" }\n", ""),
-    };
-    let mut installation = Installation::of(dialect, &schema, &graph_of(&spec));
+    let mut installation = Installation::of(dialect, &schema, &spec(rules));
     installation.arm();
     for rule in installation.texts("SELECT rule FROM W.rule") {
-        let batch = if rules.contains("end-time") || rules.contains("\"family\"") {
-            "batch_families"
-        } else {
-            "batch_rows"
-        };
-        for (name, value) in [(batch, 1), ("nice", 10_000), ("time_budget", 1)] {
+        let mut set = |name: &str, value: i64| {
             let options = json!({"rule": rule, "name": name, "value": value});
-            installation
-                .call("set_setting", options)
-                .expect("a setting");
+            installation.call("set_setting", options)
+        };
+        // A rule has the one or the other.
+        set("batch_families", 1)
+            .or_else(|_| set("batch_rows", 1))
+            .expect("a setting");
+        for (name, value) in [("nice", 10_000), ("time_budget", 1)] {
+            set(name, value).expect("a setting");
         }
     }
     installation
@@ -188,8 +191,8 @@ fn rows_of_one_table_do_not_stop_those_behind_them(dialect: Dialect) {
     those_behind_go(dialect, AGE);
 }
 
-fn a_rule_without_an_end_leaves_time_to_the_next(dialect: Dialect) {
-    let rules = format!("{}\n{}", end_time("job"), end_time("note"));
+fn time_is_left_by(dialect: Dialect, first: &str) {
+    let rules = format!("{first}\n{}", end_time("note"));
     let mut installation = installation(dialect, &rules);
     fill(&mut installation, "job", "jobs");
     installation.execute("INSERT INTO note (id, at) VALUES (1, '2025-02-01 12:00:00')");
@@ -202,6 +205,14 @@ fn a_rule_without_an_end_leaves_time_to_the_next(dialect: Dialect) {
     run_until(&mut installation, "job", |left| left.len() == STAY);
 }
 
+fn a_rule_without_an_end_leaves_time_to_the_next(dialect: Dialect) {
+    time_is_left_by(dialect, &end_time("job"));
+}
+
+fn a_rule_of_one_table_leaves_time_to_the_next(dialect: Dialect) {
+    time_is_left_by(dialect, AGE);
+}
+
 fn another_spec_begins_at_the_oldest(dialect: Dialect) {
     let mut installation = installation(dialect, &end_time("job"));
     fill(&mut installation, "job", "jobs");
@@ -209,11 +220,8 @@ fn another_spec_begins_at_the_oldest(dialect: Dialect) {
     let begun = "SELECT COUNT(*) FROM W.run_rule WHERE start_key IS NOT NULL";
     run(&mut installation);
     assert_eq!(installation.number(begun), 1, "the second one goes on");
-    let spec = format!(
-        "name = \"forward\"\n\n[tables]\njob = {{ key = \"id integer\" }}\n\n{}",
-        end_time("job").replace("30d", "31d")
-    );
-    installation.install(&graph_of(&spec));
+    let other = spec(&end_time("job").replace("30d", "31d"));
+    installation.install(&other);
     run(&mut installation);
     assert_eq!(
         installation.number(begun),

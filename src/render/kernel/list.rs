@@ -2,7 +2,7 @@
 
 use super::file::{KernelFile, Prologue, Text};
 use crate::dialect::Dialect;
-use crate::graph::Graph;
+use crate::graph::{Graph, Rule};
 use crate::render::{archive, stamp};
 use Module::{Archive, Core, EndTime, Single, Stamp, Timed, Workers};
 use Prologue::{Commits, Installer, Owner, Rules, Schedule, Undo};
@@ -23,7 +23,7 @@ impl Module {
     fn is_used(self, graph: &Graph) -> bool {
         match self {
             Core => true,
-            EndTime => graph.rules.iter().any(crate::graph::Rule::by_end),
+            EndTime => graph.rules.iter().any(Rule::by_end),
             Timed => graph.rules.iter().any(|rule| rule.timed().is_some()),
             Single => graph.rules.iter().any(|rule| rule.single().is_some()),
             Workers => graph.workers > 1,

@@ -87,7 +87,7 @@ FROM (
     SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
     FROM information_schema.views AS v
     WHERE v.table_schema = {{ control_literal }}
-      AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left', 'due_now', 'backlog_now') THEN 'INVOKER' ELSE v.security_type END
+      AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'sweeping', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left', 'due_now', 'backlog_now') THEN 'INVOKER' ELSE v.security_type END
 {%- endif %}
 ) AS f
 ORDER BY f.position, f.object

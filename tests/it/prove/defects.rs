@@ -114,7 +114,7 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "first-rule-for-ever",
         what: "every run begins with the first rule",
-        postgres: &[edit("AND e.status = 'stopped'", "AND false")],
+        postgres: &[edit("AND b.status = 'stopped'", "AND false")],
         mysql: &[edit("AND b.status = 'stopped'", "AND 1 = 0")],
         noticed_by: &["forward::SERVER::a_rule_without_an_end_leaves_time_to_the_next"],
     },

@@ -76,19 +76,18 @@ BEGIN
       AND p.rule = p_rule;
 END;
 
--- sweeping: the runs that look at all that is due, the oldest first: no dry run, and none of one scope or of another time.
+-- sweeping: the runs that look at all that is due: none of one scope or of another time.
 --# create view sweeping
-CREATE OR REPLACE SQL SECURITY INVOKER VIEW sweeping (run_id, status) AS
-SELECT r.run_id, r.status
+CREATE OR REPLACE SQL SECURITY INVOKER VIEW sweeping (run_id, status, dry_run, finished_at) AS
+SELECT r.run_id, r.status, r.dry_run, r.finished_at
 FROM run AS r
 WHERE r.`trigger` NOT IN ('PURGE', 'STAMP')
-  AND NOT r.dry_run
   AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of');
 
--- left_off: where such a run goes on: at the cursor of a rule, where the one before had more to look at. What stays is passed
--- over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the rule begins at the oldest,
--- since the cursor may be of another column; rules of single rows begin at the oldest, since only what is
--- held stays of these, and so do those whose families workers share out.
+-- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at.
+-- What stays is passed over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the
+-- rule begins at the oldest, since the cursor may be of another column. So do rules of single rows, of which only what is held
+-- stays, and those whose families workers share out.
 --# create procedure left_off
 CREATE PROCEDURE left_off(IN p_run bigint, IN p_rule varchar(64), OUT o_time varchar(40), OUT o_key varchar(255))
 SQL SECURITY DEFINER
@@ -104,6 +103,8 @@ BEGIN
     JOIN sweeping AS b ON b.run_id BETWEEN r.run_id - 1000 AND r.run_id - 1
     JOIN run_rule AS o ON o.run_id = b.run_id AND o.rule = p_rule
     WHERE r.run_id = p_run
+      AND NOT r.dry_run
+      AND NOT b.dry_run
       AND (v_kind = 'timed' OR v_kind = 'end-time' AND s.workers = 1);
     SET o_time = NULL, o_key = NULL;
     SELECT MAX(p.cursor_time), MAX(p.cursor_key)
@@ -126,10 +127,12 @@ BEGIN
         SELECT n.position
         FROM sweeping AS r
         JOIN spec AS s ON s.workers = 1
-        JOIN sweeping AS b ON b.run_id = (SELECT MAX(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1)
+        JOIN sweeping AS b
+            ON b.run_id = (SELECT MAX(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1 AND NOT l.dry_run)
         JOIN run_rule AS p ON p.run_id = b.run_id
         JOIN rule AS n ON n.rule = p.rule
         WHERE r.run_id = p_run
+          AND NOT r.dry_run
           AND b.status = 'stopped'
           AND p.cursor_time IS NOT NULL
         ORDER BY p.updated_at DESC
@@ -791,11 +794,9 @@ END;
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW last_look (rule, run_id) AS
 SELECT k.rule, (
     SELECT r.run_id
-    FROM run AS r
+    FROM sweeping AS r
     JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = k.rule
     WHERE r.finished_at IS NOT NULL
-      AND r.`trigger` NOT IN ('PURGE', 'STAMP')
-      AND NOT JSON_CONTAINS_PATH(r.options, 'one', '$.scope', '$.retention', '$.as_of')
       AND (p.batches > 0 OR r.status = 'done')
       AND r.run_id > (SELECT MAX(l.run_id) FROM run AS l) - 1000
     ORDER BY r.run_id DESC

@@ -219,8 +219,8 @@ BEGIN
           AND v.security_type <> CASE
               WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER'
               WHEN v.table_name IN (
-                  'settings', 'open_hours', 'scheduling', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left', 'due_now',
-                  'backlog_now'
+                  'settings', 'open_hours', 'scheduling', 'sweeping', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left',
+                  'due_now', 'backlog_now'
               ) THEN 'INVOKER'
               ELSE v.security_type
           END

@@ -147,22 +147,21 @@ $windrow$;
 COMMENT ON FUNCTION run_begin(jsonb) IS
     'Checks the options, takes the lock of the runs and opens the ledger. o_refused: why there is no run.';
 
--- sweeping: the runs that look at all that is due, the oldest first: no dry run, and none of one scope or of another time.
+-- sweeping: the runs that look at all that is due: none of one scope or of another time.
 --# create view sweeping
 CREATE OR REPLACE VIEW sweeping AS
-SELECT r.run_id
+SELECT r.run_id, r.status, r.dry_run, r.finished_at
 FROM run AS r
 WHERE r.trigger NOT IN ('PURGE', 'STAMP')
-  AND NOT r.dry_run
   AND NOT r.options ?| ARRAY['scope', 'retention', 'as_of'];
 --# comment on view sweeping
 COMMENT ON VIEW sweeping IS
-    'Runs of which the next one goes on where they left off.';
+    'Runs and dry runs that look at all that is due. A run goes on where the one before left off.';
 
--- left_off: where such a run goes on: at the cursor of a rule, where the one before had more to look at. What stays is passed
--- over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the rule begins at the oldest,
--- since the cursor may be of another column; rules of single rows begin at the oldest, since only what is
--- held stays of these, and so do those whose families workers share out.
+-- left_off: where such a run goes on, if it is no dry run: at the cursor of a rule, where the one before had more to look at.
+-- What stays is passed over so; the run comes to it at its end, as far as its time lasts. A spec that says something else of the
+-- rule begins at the oldest, since the cursor may be of another column. So do rules of single rows, of which only what is held
+-- stays, and those whose families workers share out.
 --# create function left_off
 CREATE OR REPLACE FUNCTION left_off(p_run bigint, p_rule text, OUT o_time text, OUT o_key text)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -177,10 +176,12 @@ AS $windrow$
         FROM sweeping AS b
         JOIN run_rule AS o ON o.run_id = b.run_id AND o.rule = p_rule
         WHERE b.run_id BETWEEN p_run - 1000 AND p_run - 1
+          AND NOT b.dry_run
         ORDER BY b.run_id DESC
         LIMIT 1
     ) AS p
     WHERE r.run_id = p_run
+      AND NOT r.dry_run
       AND p.rule_hash = md5(n.document::text)
       AND (n.strategy IN ('removal-time', 'age') OR n.strategy = 'end-time' AND s.workers = 1)
 $windrow$;
@@ -197,23 +198,24 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
     SELECT array_agg(n.rule ORDER BY n.position <= coalesce(l.position, 0), n.position)
-    FROM rule AS n
+    FROM run AS u
+    JOIN rule AS n ON n.rule = coalesce(u.options ->> 'rule', n.rule)
     LEFT JOIN (
         SELECT o.position
         FROM sweeping AS r
         JOIN spec AS s ON s.workers = 1
-        CROSS JOIN LATERAL (
-            SELECT max(b.run_id) AS run_id FROM sweeping AS b WHERE b.run_id BETWEEN p_run - 1000 AND p_run - 1
-        ) AS b
-        JOIN run AS e ON e.run_id = b.run_id AND e.status = 'stopped'
-        JOIN run_rule AS p ON p.run_id = b.run_id AND p.cursor_key IS NOT NULL
+        JOIN sweeping AS b
+            ON b.run_id = (SELECT max(l.run_id) FROM sweeping AS l WHERE l.run_id BETWEEN p_run - 1000 AND p_run - 1 AND NOT l.dry_run)
+        JOIN run_rule AS p ON p.run_id = b.run_id
         JOIN rule AS o ON o.rule = p.rule
         WHERE r.run_id = p_run
+          AND NOT r.dry_run
+          AND b.status = 'stopped'
+          AND p.cursor_time IS NOT NULL
         ORDER BY p.updated_at DESC
         LIMIT 1
     ) AS l ON true
-    WHERE (SELECT r.options ->> 'rule' FROM run AS r WHERE r.run_id = p_run) IS NULL
-       OR n.rule = (SELECT r.options ->> 'rule' FROM run AS r WHERE r.run_id = p_run)
+    WHERE u.run_id = p_run
 $windrow$;
 --# comment on function rules_of
 COMMENT ON FUNCTION rules_of(bigint) IS

@@ -119,11 +119,9 @@ COMMENT ON FUNCTION count_backlog(bigint) IS
 CREATE OR REPLACE VIEW last_look AS
 SELECT n.rule, (
     SELECT r.run_id
-    FROM run AS r
+    FROM sweeping AS r
     JOIN run_rule AS p ON p.run_id = r.run_id AND p.rule = n.rule
     WHERE r.finished_at IS NOT NULL
-      AND r.trigger NOT IN ('PURGE', 'STAMP')
-      AND NOT r.options ?| ARRAY['scope', 'retention', 'as_of']
       AND (p.batches > 0 OR r.status = 'done')
       AND r.run_id > (SELECT max(l.run_id) FROM run AS l) - 1000
     ORDER BY r.run_id DESC

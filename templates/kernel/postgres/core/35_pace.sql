@@ -139,6 +139,7 @@ CREATE OR REPLACE FUNCTION pace(p_run bigint, p_rule text, OUT o_rest double pre
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET timezone = 'UTC'
+SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_run      run%ROWTYPE;

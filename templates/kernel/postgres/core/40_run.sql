@@ -2,9 +2,13 @@
 --# create function record_skips
 CREATE OR REPLACE FUNCTION record_skips(p_run bigint, p_rule text, p_keys text[], p_reasons text[])
 RETURNS void
-LANGUAGE sql SECURITY DEFINER
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
+BEGIN
+    IF cardinality(p_keys) = 0 THEN
+        RETURN;
+    END IF;
     INSERT INTO run_skip AS r (run_id, rule, reason, families, sample_keys)
     SELECT p_run, p_rule, k.reason, count(*), (array_agg(k.key ORDER BY k.position))[1:10]
     FROM unnest(p_keys, p_reasons) WITH ORDINALITY AS k(key, reason, position)
@@ -12,6 +16,7 @@ AS $windrow$
     ON CONFLICT (run_id, rule, reason) DO UPDATE
     SET families = r.families + excluded.families,
         sample_keys = (r.sample_keys || excluded.sample_keys)[1:10];
+END
 $windrow$;
 --# comment on function record_skips
 COMMENT ON FUNCTION record_skips(bigint, text, text[], text[]) IS
@@ -166,6 +171,7 @@ COMMENT ON VIEW sweeping IS
 CREATE OR REPLACE FUNCTION left_off(p_run bigint, p_rule text, OUT o_time text, OUT o_key text)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+SET join_collapse_limit = 1
 AS $windrow$
     SELECT p.cursor_time, p.cursor_key
     FROM sweeping AS r

@@ -508,15 +508,17 @@ RETURNS anyarray
 LANGUAGE plpgsql IMMUTABLE
 AS $windrow$
 BEGIN
-    IF cardinality(p_found) < cardinality(p_keys) THEN
-        RETURN ARRAY(SELECT k.id FROM unnest(p_keys) AS k(id) WHERE k.id IN (SELECT n.id FROM unnest(p_found) AS n(id)));
+    IF cardinality(p_found) >= cardinality(p_keys) THEN
+        RETURN p_keys;
+    ELSIF cardinality(p_found) = 0 THEN
+        RETURN p_found;
     END IF;
-    RETURN p_keys;
+    RETURN ARRAY(SELECT n.id FROM (SELECT unnest(p_found) AS id) AS n WHERE n.id IN (SELECT unnest(p_keys)));
 END
 $windrow$;
 --# comment on function those_found
 COMMENT ON FUNCTION those_found(anyarray, anyarray) IS
-    'The keys of which a row was found; all of them where as many rows were found as there are keys.';
+    'The keys of which a row was found, one for each row; all keys where as many rows were found as there are keys.';
 
 -- batch_end_time: deletes the families of the given roots that may go, in the caller's transaction.
 --# create function batch_end_time

@@ -3,6 +3,7 @@
 -- locked in the order of their keys, so that two batches cannot deadlock: final, root, ended, the place of their scope in
 -- p_scopes; and, read behind the locks, both ends of their links), and where the document says so, met (members that share a
 -- row), kept (those that a row of another table keeps) and newest (roots that stay whatever their age).
+-- Arrays that run beside each other are unnested in the SELECT list: in FROM each is stored in a tuplestore of its own first.
 -- Closed: the rows on both ends of a link go together or not at all, so that members are collected in both directions. Else a
 -- root's own descendants decide, whoever else links to them.
 --# create function judge
@@ -145,18 +146,17 @@ BEGIN
             FROM (
                 SELECT l.id, bool_or(l.below) AS below
                 FROM (
-                    SELECT u.id, false AS below FROM unnest(n_upper) AS u(id)
+                    SELECT unnest(n_upper) AS id, false AS below
                     UNION ALL
-                    SELECT d.id, true FROM unnest(n_lower) AS d(id)
+                    SELECT unnest(n_lower), true
                     UNION ALL
-                    SELECT o.id, false FROM unnest(n_other) AS o(id)
+                    SELECT unnest(n_other), false
                 ) AS l
-                WHERE l.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id))
+                WHERE l.id NOT IN (SELECT unnest(v_seen))
                 GROUP BY l.id
             ) AS f;
         ELSE
-            v_level := ARRAY(SELECT DISTINCT d.id FROM unnest(n_lower) AS d(id)
-                WHERE d.id NOT IN (SELECT s.id FROM unnest(v_seen) AS s(id)));
+            v_level := ARRAY(SELECT DISTINCT d.id FROM (SELECT unnest(n_lower) AS id) AS d WHERE d.id NOT IN (SELECT unnest(v_seen)));
         END IF;
     END LOOP;
 
@@ -169,12 +169,16 @@ BEGIN
         END)
     INTO v_record, v_cutoff
     FROM (
-        SELECT a.* FROM unnest(v_id, v_root, v_place) WITH ORDINALITY AS a(id, root, place, position) ORDER BY a.position
+        SELECT unnest(v_id) AS id, unnest(v_root) AS root, unnest(v_place) AS place, generate_subscripts(v_id, 1) AS position
     ) AS m;
     -- In doubt, generously: what is not final, undated or perhaps too young, and what is no root that may be cleaned.
     v_doubt := v_beside || ARRAY(
         SELECT m.id
-        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff) WITH ORDINALITY AS m(id, final, root, ended, cutoff, position)
+        FROM (
+            SELECT
+                unnest(v_id) AS id, unnest(v_final) AS final, unnest(v_root) AS root, unnest(v_ended) AS ended, unnest(v_cutoff) AS cutoff,
+                generate_subscripts(v_id, 1) AS position
+        ) AS m
         WHERE NOT m.final
            OR m.ended IS NULL
            OR m.ended >= v_least
@@ -188,7 +192,7 @@ BEGIN
         v_held := v_held || v_bound;
     END IF;
     v_doubt := v_doubt || v_locked || ARRAY(
-        SELECT m.id FROM unnest(v_id) AS m(id) WHERE m.id IN (SELECT h.id FROM unnest(v_held) AS h(id))
+        SELECT m.id FROM (SELECT unnest(v_id) AS id) AS m WHERE m.id IN (SELECT unnest(v_held))
     );
     IF v_says ? 'keeps' THEN
         -- Read after the rows were locked, too. With a foreign key, no further row can come to keep them.
@@ -228,9 +232,12 @@ BEGIN
         array_agg(m.record) FILTER (WHERE m.doubtful)
     INTO o_members, o_artifacts, o_families, o_other_roots, v_id, v_final, v_root, v_ended, v_cutoff, v_record
     FROM (
-        SELECT a.*, a.id IN (SELECT d.id FROM unnest(v_doubt) AS d(id)) AS doubtful
-        FROM unnest(v_id, v_final, v_root, v_ended, v_cutoff, v_record) WITH ORDINALITY AS a(id, final, root, ended, cutoff, record,
-            position)
+        SELECT a.*, a.id IN (SELECT unnest(v_doubt)) AS doubtful
+        FROM (
+            SELECT
+                unnest(v_id) AS id, unnest(v_final) AS final, unnest(v_root) AS root, unnest(v_ended) AS ended, unnest(v_cutoff) AS cutoff,
+                unnest(v_record) AS record, generate_subscripts(v_id, 1) AS position
+        ) AS a
     ) AS m;
     o_skip_keys := v_none;
     o_skip_reasons := '{}';
@@ -243,10 +250,10 @@ BEGIN
     SELECT coalesce(array_agg(l.upper), v_none), coalesce(array_agg(l.lower), v_none)
     INTO v_upper, v_lower
     FROM (
-        SELECT DISTINCT u.upper, u.lower FROM unnest(v_upper, v_lower) AS u(upper, lower)
+        SELECT DISTINCT unnest(v_upper) AS upper, unnest(v_lower) AS lower
     ) AS l
-    WHERE l.upper IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id))
-      AND l.lower IN (SELECT p.id FROM unnest(v_id || v_locked) AS p(id));
+    WHERE l.upper IN (SELECT unnest(v_id || v_locked))
+      AND l.lower IN (SELECT unnest(v_id || v_locked));
     SELECT coalesce(array_agg(s.one), v_none), coalesce(array_agg(s.other), v_none)
     INTO v_one, v_other
     FROM unnest(v_one, v_other) AS s(one, other)

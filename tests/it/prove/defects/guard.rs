@@ -48,7 +48,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         postgres: &[edit("WHEN SQLSTATE 'WD002'", "WHEN SQLSTATE 'WD000'")],
         mysql: &[],
         noticed_by: &[
-            "acting::a_partition_that_comes_during_a_batch_rolls_it_back",
+            "acting::partitions::a_partition_that_comes_during_a_batch_rolls_it_back",
             "acting::SERVER::what_comes_to_act_as_a_run_begins_ends_it",
         ],
     },
@@ -270,7 +270,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a rule of a partition keeps runs of its table from starting",
         postgres: &[edit("WHERE p.is_whole\n      AND (", "WHERE (")],
         mysql: &[],
-        noticed_by: &["acting::keys_of_partitions_act_on_their_table"],
+        noticed_by: &["acting::partitions::keys_of_partitions_act_on_their_table"],
     },
     Defect {
         name: "rule-that-is-off",
@@ -387,7 +387,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "        IF",
         )],
         mysql: &[],
-        noticed_by: &["acting::a_partition_that_comes_during_a_batch_rolls_it_back"],
+        noticed_by: &["acting::partitions::a_partition_that_comes_during_a_batch_rolls_it_back"],
     },
     Defect {
         name: "open-tables",

@@ -1,0 +1,146 @@
+//! Tables and columns that are no longer those that somebody looked at: swapped, altered, moved.
+
+use serde_json::json;
+use windrow::dialect::Dialect;
+
+use super::{assert_told, changed_during_a_run, made};
+use crate::harness::tests;
+use crate::support::installation::{Installation, violations};
+use crate::support::patience::until;
+
+tests! {
+    each_server: [
+        a_table_in_the_place_of_another_is_told,
+        other_columns_are_told,
+        columns_that_stand_elsewhere_are_told,
+    ],
+}
+
+/// As log rotation, gh-ost and pt-online-schema-change do it.
+pub(super) fn swap(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Postgres => {
+            "ALTER TABLE uses RENAME TO uses_old; CREATE TABLE uses (LIKE uses_old INCLUDING ALL);
+             GRANT ALL ON uses TO PUBLIC"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "CREATE TABLE uses_new LIKE uses; RENAME TABLE uses TO uses_old, uses_new TO uses"
+        }
+    }
+}
+
+/// InnoDB knows by the second when a table was made.
+pub(super) fn until_a_second_old(installation: &mut Installation, dialect: Dialect) {
+    if dialect != Dialect::Postgres {
+        let young = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND create_time > NOW() - INTERVAL 2 SECOND";
+        until("tables of another second", || {
+            Ok(installation.number(young) == 0)
+        })
+        .expect("time passes");
+    }
+}
+
+fn a_table_in_the_place_of_another_is_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    // An ALTER TABLE between two runs is nothing to stop for.
+    installation.execute("ALTER TABLE uses ADD COLUMN note varchar(20)");
+    let run = installation.run(json!({"run_families": 1})).expect("a run");
+    assert_eq!(run["rules"][0]["families"], 1, "{run}");
+    installation.execute(swap(dialect));
+    let told = "catalog changed: table uses is another one";
+    let error = installation
+        .run(json!({}))
+        .expect_err("a table that was swapped");
+    assert_told(&error, told);
+    let verify = installation.call("verify", json!({})).expect("verify");
+    let named = violations(&verify);
+    assert!(
+        named.iter().any(|check| check["check"] == "catalog"),
+        "{named:?}"
+    );
+    // Who arms it has looked.
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let run = changed_during_a_run(
+        &mut installation,
+        &swap(dialect).replace("uses_old", "uses_older"),
+    );
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(
+        run["status"] == "failed" && reason.contains("catalog changed: table uses"),
+        "{run}"
+    );
+    assert_eq!(installation.number("SELECT COUNT(*) FROM runs"), 3);
+    assert_eq!(installation.number("SELECT COUNT(*) FROM uses_old"), 3);
+}
+
+/// What a key is compared by is no longer what it was: wider, or with another collation.
+fn other_columns_are_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let wider = match dialect {
+        Dialect::Postgres => "ALTER TABLE uses ALTER run_id TYPE bigint",
+        Dialect::Mysql | Dialect::Mariadb => "ALTER TABLE uses MODIFY run_id bigint NOT NULL",
+    };
+    let run = changed_during_a_run(&mut installation, wider);
+    let told = "catalog changed: table uses has other columns for its keys or edges";
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(run["status"] == "failed" && reason.contains(told), "{run}");
+    let error = installation.run(json!({})).expect_err("another type");
+    assert_told(&error, told);
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+    // An index is none of these.
+    installation.execute("INSERT INTO runs (id, state, ended) VALUES (7, 'done', '2025-01-01 00:00:00'), (8, 'done', '2025-01-02 00:00:00'), (9, 'done', '2025-01-03 00:00:00')");
+    let run = changed_during_a_run(&mut installation, "CREATE INDEX of_art ON uses (art_id)");
+    assert_eq!(run["status"], "done", "{run}");
+}
+
+/// Another column came in the place of one, by its name; columns that are new change nothing.
+fn columns_that_stand_elsewhere_are_told(dialect: Dialect) {
+    let mut installation = made(dialect);
+    until_a_second_old(&mut installation, dialect);
+    installation.arm();
+    let new = match dialect {
+        Dialect::Postgres => {
+            "ALTER TABLE uses ADD note varchar(20); ALTER TABLE runs ADD note integer; ALTER TABLE memos ADD note integer"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "ALTER TABLE uses ADD note varchar(20) FIRST; ALTER TABLE runs ADD note integer AFTER id; ALTER TABLE memos ADD note integer, DROP KEY run_id"
+        }
+    };
+    let run = changed_during_a_run(&mut installation, new);
+    assert_eq!(
+        (&run["status"], &run["rules"][0]["families"]),
+        (&json!("done"), &json!(4)),
+        "{run}"
+    );
+    installation.execute("INSERT INTO runs (id, state, ended) VALUES (7, 'done', '2025-01-01 00:00:00'), (8, 'done', '2025-01-02 00:00:00'), (9, 'done', '2025-01-03 00:00:00')");
+    until_a_second_old(&mut installation, dialect);
+    let swap = match dialect {
+        Dialect::Postgres => {
+            "ALTER TABLE uses RENAME run_id TO run_was; ALTER TABLE uses ADD run_id integer"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "ALTER TABLE uses CHANGE run_id run_was integer NOT NULL, ADD run_id integer NOT NULL"
+        }
+    };
+    let run = changed_during_a_run(&mut installation, swap);
+    let told = match dialect {
+        Dialect::Postgres => "catalog changed: table uses has other columns for its keys or edges",
+        Dialect::Mysql | Dialect::Mariadb => {
+            "catalog changed: table uses has its columns in another order: another column may stand in the place of one of its keys or edges"
+        }
+    };
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(run["status"] == "failed" && reason.contains(told), "{run}");
+    let error = installation.run(json!({})).expect_err("another column");
+    assert_told(&error, told);
+    installation.arm();
+    let run = installation.run(json!({})).expect("a run");
+    assert_eq!(run["status"], "done", "{run}");
+}

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windrow::dialect::Dialect;
 
-use super::{armed, check, graph, load_history, set_policies, verified};
+use super::model::check;
+use super::{armed, graph, load_history, set_policies, verified};
 
 use crate::harness::tests;
 

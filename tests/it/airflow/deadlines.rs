@@ -3,8 +3,10 @@
 use serde_json::json;
 use windrow::dialect::Dialect;
 
-use super::rows::AS_OF;
-use super::{OLD, Run, graph, small, uuid};
+use super::graph;
+use super::history::{OLD, Run, uuid};
+use super::rows::model::AS_OF;
+use super::runs::small;
 use crate::harness::tests;
 use crate::support::installation::Installation;
 

@@ -392,8 +392,8 @@ const DEFECTS: &[Defect] = &[
             "n.`dag_id` = i.`dag_id`",
         )],
         noticed_by: &[
-            "airflow::postgres::the_scheduler_goes_on_where_it_would_have",
-            "airflow::mysql::the_scheduler_goes_on_where_it_would_have",
+            "airflow::runs::postgres::the_scheduler_goes_on_where_it_would_have",
+            "airflow::runs::mysql::the_scheduler_goes_on_where_it_would_have",
         ],
     },
     Defect {

@@ -67,14 +67,14 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "an edge accounts for its foreign key, whatever that does",
         postgres: &[edit("strpos(o.effects, k.effect::text) > 0", "true")],
         mysql: &[edit("FIND_IN_SET(f.delete_rule, k.effects) > 0", "true")],
-        noticed_by: &["acting::SERVER::what_the_spec_accounts_for_passes"],
+        noticed_by: &["acting::spec::SERVER::what_the_spec_accounts_for_passes"],
     },
     Defect {
         name: "swapped-table",
         what: "a table that was put in the place of another passes for it",
         postgres: &[edit("AND p_now ->> o.key <> o.value", "AND false")],
         mysql: &[edit("o.name <> t.name", "false")],
-        noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
+        noticed_by: &["acting::replaced::SERVER::a_table_in_the_place_of_another_is_told"],
     },
     Defect {
         name: "swapped-column",
@@ -84,7 +84,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "format('%s:%s:%s', a.attname, a.atttypid, a.attcollation)",
         )],
         mysql: &[edit("r.place_then <> r.place_now", "false")],
-        noticed_by: &["acting::SERVER::columns_that_stand_elsewhere_are_told"],
+        noticed_by: &["acting::replaced::SERVER::columns_that_stand_elsewhere_are_told"],
     },
     Defect {
         name: "key-beside-unseen",
@@ -126,7 +126,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "SET o_changed = NOT (v_now <=> v_then AND v_beside <=> v_before);",
             "SELECT r.`trigger` <> 'STAMP' AND NOT (v_now <=> v_then AND v_beside <=> v_before) INTO o_changed FROM run AS r WHERE r.run_id = p_run;",
         )],
-        noticed_by: &["acting::SERVER::what_comes_to_act_ends_a_stamp"],
+        noticed_by: &["acting::stamps::SERVER::what_comes_to_act_ends_a_stamp"],
     },
     Defect {
         name: "parts-unseen",
@@ -337,7 +337,10 @@ pub(super) const DEFECTS: &[Defect] = &[
             "WHERE x.oid <> y.oid",
         )],
         mysql: &[edit("HAVING MIN(s.kind) <> MAX(s.kind)", "HAVING 1 = 0")],
-        noticed_by: &["acting::SERVER::what_compares_otherwise_is_told", CATALOGS],
+        noticed_by: &[
+            "acting::collations::SERVER::what_compares_otherwise_is_told",
+            CATALOGS,
+        ],
     },
     Defect {
         name: "same-kind",
@@ -370,14 +373,14 @@ pub(super) const DEFECTS: &[Defect] = &[
             "a.attname",
         )],
         mysql: &[edit("IF NOT v_now <=> v_shapes THEN", "IF 1 = 0 THEN")],
-        noticed_by: &["acting::SERVER::other_columns_are_told"],
+        noticed_by: &["acting::replaced::SERVER::other_columns_are_told"],
     },
     Defect {
         name: "armed-tables-forgotten",
         what: "a table may be another one than when somebody armed windrow",
         postgres: &[edit("WHERE a.run_id = 0\n", "WHERE a.run_id = -1\n")],
         mysql: &[edit("IF v_then <> v_now THEN", "IF 1 = 0 THEN")],
-        noticed_by: &["acting::SERVER::a_table_in_the_place_of_another_is_told"],
+        noticed_by: &["acting::replaced::SERVER::a_table_in_the_place_of_another_is_told"],
     },
     Defect {
         name: "no-last-look",

@@ -38,7 +38,7 @@ const DEFECTS: &[Defect] = &[
             edit("m.ended >= m.cutoff", "m.ended > m.cutoff"),
             edit("c.newest >= c.cutoff", "c.newest > c.cutoff"),
         ],
-        noticed_by: &["oracle::cases::SERVER::an_end_time_exactly_at_the_cutoff_stays"],
+        noticed_by: &["oracle::cases::due::SERVER::an_end_time_exactly_at_the_cutoff_stays"],
     },
     Defect {
         name: "shared-rows-unseen",
@@ -182,7 +182,7 @@ const DEFECTS: &[Defect] = &[
             "(i.`state` IN (3, 5, 6, 7)) IS NOT FALSE",
         )],
         noticed_by: &[
-            "oracle::cases::SERVER::an_unknown_state_is_not_final",
+            "oracle::cases::due::SERVER::an_unknown_state_is_not_final",
             CLOSED,
         ],
     },
@@ -202,7 +202,7 @@ const DEFECTS: &[Defect] = &[
             ),
         ],
         noticed_by: &[
-            "oracle::cases::SERVER::dynamic_children_belong_to_the_family",
+            "oracle::cases::families::SERVER::dynamic_children_belong_to_the_family",
             CLOSED,
         ],
     },
@@ -280,7 +280,7 @@ const DEFECTS: &[Defect] = &[
             "hold AS h\n    WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n      AND (h.until",
         )],
         noticed_by: &[
-            "oracle::cases::SERVER::a_held_family_stays_until_the_hold_ends",
+            "oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends",
             CLOSED,
         ],
     },
@@ -306,7 +306,7 @@ const DEFECTS: &[Defect] = &[
             "AND (h.until IS NULL OR h.until > '1000-01-01')",
         )],
         noticed_by: &[
-            "oracle::cases::SERVER::a_held_family_stays_until_the_hold_ends",
+            "oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends",
             CLOSED,
         ],
     },
@@ -713,7 +713,9 @@ const DEFECTS: &[Defect] = &[
             " ON a.artifact_id = k.artifact_id '",
             " ON a.artifact_id = -k.artifact_id '",
         )],
-        noticed_by: &["oracle::cases::SERVER::a_file_that_a_row_names_is_told_before_it_goes"],
+        noticed_by: &[
+            "oracle::cases::outbox::SERVER::a_file_that_a_row_names_is_told_before_it_goes",
+        ],
     },
     Defect {
         name: "crashed-elsewhere",

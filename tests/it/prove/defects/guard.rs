@@ -397,7 +397,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a batch does not lock its tables before it chooses",
         postgres: &[edit("PERFORM lock_tables();", "")],
         mysql: &[],
-        noticed_by: &["oracle::cases::an_instance_that_is_opened_again_meanwhile_stays"],
+        noticed_by: &["oracle::cases::families::an_instance_that_is_opened_again_meanwhile_stays"],
     },
     Defect {
         name: "open-by-default",

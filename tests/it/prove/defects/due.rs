@@ -1,0 +1,85 @@
+//! Defects of what is due: cutoffs, policies, instants, and the families that are looked for.
+
+use super::{CLOSED, edit};
+use crate::support::defect::Defect;
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "inclusive-cutoff",
+        what: "an end time exactly at the cutoff counts as past",
+        postgres: &[
+            edit("i.\"end_time\" < s.cutoff", "i.\"end_time\" <= s.cutoff"),
+            edit("m.ended >= v_least", "m.ended > v_least"),
+            edit("m.ended >= m.cutoff", "m.ended > m.cutoff"),
+            edit("m.ended >= c.cutoff", "m.ended > c.cutoff"),
+        ],
+        mysql: &[
+            edit("i.`end_time` < s.cutoff", "i.`end_time` <= s.cutoff"),
+            edit("m.ended >= m.cutoff", "m.ended > m.cutoff"),
+            edit("c.newest >= c.cutoff", "c.newest > c.cutoff"),
+        ],
+        noticed_by: &["oracle::cases::due::SERVER::an_end_time_exactly_at_the_cutoff_stays"],
+    },
+    Defect {
+        name: "no-safety-lag",
+        what: "the safety lag is not added to the retention",
+        postgres: &[edit("604800) + 86400)", "604800) + 0)")],
+        mysql: &[edit(
+            "GREATEST(p_seconds, r.minimum) + JSON_VALUE(r.document, '$.safety_lag')",
+            "GREATEST(p_seconds, r.minimum)",
+        )],
+        noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "disabled-policy",
+        what: "a disabled policy counts like another",
+        postgres: &[edit("\n      AND p.enabled\n", "\n")],
+        mysql: &[
+            edit("AND (p.enabled OR NOT v_opt_in)", "AND true"),
+            edit(
+                "IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)",
+                "COALESCE(p_retention, p.retention_seconds)",
+            ),
+        ],
+        noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "policy-ignored",
+        what: "the retention of a policy does not matter, only the minimum does",
+        postgres: &[edit(
+            "coalesce(p_retention, p.retention_seconds)",
+            "coalesce(p_retention, 0)",
+        )],
+        mysql: &[edit(
+            "COALESCE(p_retention, p.retention_seconds)",
+            "COALESCE(p_retention, 0)",
+        )],
+        noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "cursor-skips",
+        what: "the cursor goes on behind all rows of the same time",
+        postgres: &[edit(
+            "(i.\"end_time\", i.\"id\") > (p_after_time, p_after_key)",
+            "i.\"end_time\" > p_after_time",
+        )],
+        mysql: &[edit(
+            "AND (i.`end_time` > c.ended OR i.`id` > c.id)",
+            "AND i.`end_time` > c.ended",
+        )],
+        noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "instants-as-the-server-reads-them",
+        what: "a text is an instant if the server takes it for one",
+        postgres: &[edit(
+            "IF p_text ~ '^[0-9]{4}",
+            "IF true OR p_text ~ '^[0-9]{4}",
+        )],
+        mysql: &[edit(
+            "IF p_text REGEXP '^(?!0000)",
+            "IF true OR p_text REGEXP '^(?!0000)",
+        )],
+        noticed_by: &["instants::SERVER::words_and_other_styles_are_no_instants"],
+    },
+];

@@ -1,0 +1,168 @@
+//! Defects of what is one family, whether it has ended, and what goes of it in which order.
+
+use super::{CLOSED, edit};
+use crate::support::defect::Defect;
+
+const LITERAL: &str = "oracle::SERVER::literal_worlds_are_cleaned_as_the_model_says";
+const KEYED: &str = "oracle::SERVER::closed_worlds_with_foreign_keys_are_cleaned_as_the_model_says";
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "shared-rows-unseen",
+        what: "a row that is to go with all of its parents goes with the first",
+        postgres: &[edit("v_other := v_other || n_other;", "")],
+        mysql: &[edit("m.id, p_depth, true, true", "m.id, -9, true, true")],
+        noticed_by: &["several::SERVER::by_default_a_row_goes_with_all_of_its_parents"],
+    },
+    Defect {
+        name: "unfinished-row-goes",
+        what: "a family goes although one of its rows is not final",
+        postgres: &[edit(
+            "(t1.\"complete\" = TRUE AND t1.\"state\" IN (3, 4)) IS NOT TRUE",
+            "false",
+        )],
+        mysql: &[edit(
+            "(t1.`complete` = TRUE AND t1.`state` IN (3, 4)) IS NOT TRUE",
+            "false",
+        )],
+        noticed_by: &["several::SERVER::a_row_that_is_not_final_keeps_its_family"],
+    },
+    Defect {
+        name: "forgotten-edge",
+        what: "the rows of one table stay when their family goes",
+        postgres: &[edit(
+            "DELETE FROM D.\"t_ds_alert\" AS t WHERE t.\"workflow_instance_id\" = ANY (p_members)",
+            "DELETE FROM D.\"t_ds_alert\" AS t WHERE false AND t.\"workflow_instance_id\" = ANY (p_members)",
+        )],
+        mysql: &[edit(
+            "STRAIGHT_JOIN D.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id;",
+            "STRAIGHT_JOIN D.`t_ds_alert` AS t ON t.`workflow_instance_id` = w.id AND 1 = 0;",
+        )],
+        noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "one-end-only",
+        what: "a relation goes with its upper end only",
+        postgres: &[edit(
+            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t WHERE t.\"workflow_instance_id\" = ANY (p_members)",
+            "DELETE FROM D.\"t_ds_relation_workflow_instance\" AS t WHERE false AND t.\"workflow_instance_id\" = ANY (p_members)",
+        )],
+        mysql: &[edit(
+            "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND w.id <> 0;",
+            "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS t ON t.`workflow_instance_id` = w.id AND 1 = 0;",
+        )],
+        noticed_by: &[CLOSED, LITERAL],
+    },
+    Defect {
+        name: "downwards-only",
+        what: "a member that another family shares does not lead to that family",
+        postgres: &[edit(
+            "WHERE l.\"workflow_instance_id\" = ANY (o_ids) AND",
+            "WHERE false AND l.\"workflow_instance_id\" = ANY (o_ids) AND",
+        )],
+        mysql: &[edit(
+            "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS l ON l.`workflow_instance_id` = m.id",
+            "STRAIGHT_JOIN D.`t_ds_relation_workflow_instance` AS l ON l.`workflow_instance_id` = m.id AND 1 = 0",
+        )],
+        noticed_by: &[CLOSED],
+    },
+    Defect {
+        name: "null-state",
+        what: "a row without a state counts as final",
+        postgres: &[edit(
+            "(i.\"state\" IN (3, 5, 6, 7)) IS TRUE",
+            "(i.\"state\" IN (3, 5, 6, 7)) IS NOT FALSE",
+        )],
+        mysql: &[edit(
+            "(i.`state` IN (3, 5, 6, 7)) IS TRUE",
+            "(i.`state` IN (3, 5, 6, 7)) IS NOT FALSE",
+        )],
+        noticed_by: &[
+            "oracle::cases::due::SERVER::an_unknown_state_is_not_final",
+            CLOSED,
+        ],
+    },
+    Defect {
+        name: "root-only",
+        what: "whether a family is final is asked of its root alone",
+        postgres: &[edit("WHERE NOT m.final", "WHERE NOT m.final AND m.root")],
+        mysql: &[
+            edit("WHEN NOT m.final OR", "WHEN NOT m.final AND m.root OR"),
+            edit(
+                "WHERE NOT m.final\n       OR",
+                "WHERE NOT m.final AND m.root\n       OR",
+            ),
+            edit(
+                "WHEN NOT m.final THEN 2",
+                "WHEN NOT m.final AND m.root THEN 2",
+            ),
+        ],
+        noticed_by: &[
+            "oracle::cases::families::SERVER::dynamic_children_belong_to_the_family",
+            CLOSED,
+        ],
+    },
+    Defect {
+        name: "wrong-order",
+        what: "the members go before what belongs to them",
+        postgres: &[edit(
+            "    IF cardinality(o_members) = 0 THEN\n        RETURN;\n    END IF;\n",
+            "    IF cardinality(o_members) = 0 THEN\n        RETURN;\n    END IF;\n    DELETE FROM D.\"t_ds_workflow_instance\" AS t WHERE t.\"id\" = ANY (o_members);\n",
+        )],
+        mysql: &[edit(
+            "    DECLARE v_any     boolean;\n    SET o_rows = '[';\n",
+            "    DECLARE v_any     boolean;\n    SET o_rows = '[';\n    DELETE t FROM W.work_member AS w STRAIGHT_JOIN D.`t_ds_workflow_instance` AS t ON t.`id` = w.id;\n",
+        )],
+        noticed_by: &[KEYED],
+    },
+    Defect {
+        name: "restrict-ignored",
+        what: "a row that keeps its family is not looked for",
+        postgres: &[edit(
+            "FROM D.\"t_ds_command\" AS t1",
+            "FROM (SELECT * FROM D.\"t_ds_command\" LIMIT 0) AS t1",
+        )],
+        mysql: &[edit(
+            "STRAIGHT_JOIN D.`t_ds_command` AS t1 ON t1.`workflow_instance_id` = m.id AND m.id <> 0;",
+            "STRAIGHT_JOIN D.`t_ds_command` AS t1 ON t1.`workflow_instance_id` = m.id AND 1 = 0;",
+        )],
+        noticed_by: &[KEYED],
+    },
+    Defect {
+        name: "keep-by-one-column",
+        what: "the newest of each dag and type are the newest of each dag",
+        postgres: &[
+            edit(
+                "n.\"dag_id\" = g.per_1 AND n.\"run_type\" = g.per_2",
+                "n.\"dag_id\" = g.per_1",
+            ),
+            edit(
+                "n.\"dag_id\" = i.\"dag_id\" AND n.\"run_type\" = i.\"run_type\"",
+                "n.\"dag_id\" = i.\"dag_id\"",
+            ),
+        ],
+        mysql: &[edit(
+            "n.`dag_id` = i.`dag_id` AND n.`run_type` = i.`run_type`",
+            "n.`dag_id` = i.`dag_id`",
+        )],
+        noticed_by: &[
+            "airflow::runs::postgres::the_scheduler_goes_on_where_it_would_have",
+            "airflow::runs::mysql::the_scheduler_goes_on_where_it_would_have",
+        ],
+    },
+    Defect {
+        name: "file-of-a-living-row",
+        what: "nobody asks whether a row still names the file",
+        postgres: &[edit(
+            "AND (\n                  EXISTS (SELECT FROM %2$I.%1$I AS t",
+            "AND false AND (\n                  EXISTS (SELECT FROM %2$I.%1$I AS t",
+        )],
+        mysql: &[edit(
+            " ON a.artifact_id = k.artifact_id '",
+            " ON a.artifact_id = -k.artifact_id '",
+        )],
+        noticed_by: &[
+            "oracle::cases::outbox::SERVER::a_file_that_a_row_names_is_told_before_it_goes",
+        ],
+    },
+];

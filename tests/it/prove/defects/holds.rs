@@ -1,0 +1,130 @@
+//! Defects of holds: what they name, for how long, and for which rules.
+
+use super::{CLOSED, edit};
+use crate::support::defect::Defect;
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "other-holds-unasked-by-time",
+        what: "a rule by removal time takes families that holds of other rules keep",
+        postgres: &[edit(
+            "v_held := v_held || W.history_bound(",
+            "PERFORM W.history_bound(",
+        )],
+        mysql: &[edit(
+            "CALL bound_by('history', v_bound);",
+            "SET v_bound = false;",
+        )],
+        noticed_by: &["bound::SERVER::a_removal_time_asks_for_holds_of_other_rules"],
+    },
+    Defect {
+        name: "other-holds-unasked-in-windows",
+        what: "a window of a rule by removal time takes rows of no family that holds of other rules keep",
+        postgres: &[edit(
+            "NOT EXISTS (SELECT FROM W.hold AS h WHERE h.rule = 'tasks'",
+            "NOT EXISTS (SELECT FROM W.hold AS h WHERE h.rule = 'nobody'",
+        )],
+        mysql: &[edit(
+            "NOT EXISTS (SELECT 1 FROM hold AS h WHERE h.rule = 'tasks'",
+            "NOT EXISTS (SELECT 1 FROM hold AS h WHERE h.rule = 'nobody'",
+        )],
+        noticed_by: &[
+            "bound::SERVER::a_removal_time_asks_for_holds_of_other_rules",
+            "bound::SERVER::windows_ask_for_holds_of_other_rules",
+        ],
+    },
+    Defect {
+        name: "hold-ignored",
+        what: "holds are looked for under another rule's name",
+        postgres: &[edit(
+            "hold AS h\n        WHERE h.rule = p_rule\n",
+            "hold AS h\n        WHERE h.rule = left(p_rule, -1)\n",
+        )],
+        mysql: &[edit(
+            "hold AS h\n    WHERE h.rule = p_rule\n      AND (h.until",
+            "hold AS h\n    WHERE h.rule = LEFT(p_rule, CHAR_LENGTH(p_rule) - 1)\n      AND (h.until",
+        )],
+        noticed_by: &[
+            "oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends",
+            CLOSED,
+        ],
+    },
+    Defect {
+        name: "hold-of-one-rule",
+        what: "a family goes with a row that is held for another rule",
+        postgres: &[edit("v_held := v_held || v_bound;", "v_bound := v_held;")],
+        mysql: &[edit(
+            "IF v_bound THEN\n        CALL perform(p_rule, 'bound', '');",
+            "IF v_bound AND false THEN\n        CALL perform(p_rule, 'bound', '');",
+        )],
+        noticed_by: &["bound::SERVER::what_a_hold_of_one_rule_keeps_no_other_takes"],
+    },
+    Defect {
+        name: "eternal-hold",
+        what: "a hold that has ended still holds",
+        postgres: &[edit(
+            "AND (h.until IS NULL OR h.until > clock_timestamp())",
+            "AND (h.until IS NULL OR h.until > '-infinity')",
+        )],
+        mysql: &[edit(
+            "AND (h.until IS NULL OR h.until > UTC_TIMESTAMP(6))",
+            "AND (h.until IS NULL OR h.until > '1000-01-01')",
+        )],
+        noticed_by: &[
+            "oracle::cases::holds::SERVER::a_held_family_stays_until_the_hold_ends",
+            CLOSED,
+        ],
+    },
+    Defect {
+        name: "hold-of-nothing",
+        what: "a hold of a row that is not there is stored as if it kept something",
+        postgres: &[edit(
+            "IF NOT v_row.found AND NOT coalesce(",
+            "IF false AND NOT coalesce(",
+        )],
+        mysql: &[
+            edit("IF v_found OR v_absent_too THEN", "IF true THEN"),
+            edit(
+                "IF NOT v_found AND NOT COALESCE(",
+                "IF false AND NOT COALESCE(",
+            ),
+        ],
+        noticed_by: &["held::SERVER::a_hold_of_nothing_is_an_error_unless_it_is_meant"],
+    },
+    Defect {
+        name: "hold-of-anything",
+        what: "a hold may name any row of the table",
+        postgres: &[edit(
+            "o_found := end_time_finds(p_rule, o_key, o_found);",
+            "NULL;",
+        )],
+        mysql: &[edit(
+            "SELECT CAST(i.`id` AS CHAR), (i.`is_sub_workflow` = 0) IS TRUE",
+            "SELECT CAST(i.`id` AS CHAR), true",
+        )],
+        noticed_by: &["held::SERVER::a_hold_below_a_root_names_any_member"],
+    },
+    Defect {
+        name: "hold-as-written",
+        what: "a hold is stored in the spelling of whoever set it",
+        postgres: &[edit(
+            "VALUES (v_rule, v_row.key,",
+            "VALUES (v_rule, p_options ->> 'key',",
+        )],
+        mysql: &[edit(
+            "VALUES (v_rule, v_key, v_reason,",
+            "VALUES (v_rule, v_text, v_reason,",
+        )],
+        noticed_by: &["held::SERVER::every_spelling_of_a_key_holds_its_row"],
+    },
+    Defect {
+        name: "hold-that-has-passed",
+        what: "a hold until yesterday is stored",
+        postgres: &[edit(
+            "IF v_until <= clock_timestamp() THEN",
+            "IF false THEN",
+        )],
+        mysql: &[edit("IF v_until <= UTC_TIMESTAMP(6) THEN", "IF false THEN")],
+        noticed_by: &["held::SERVER::a_hold_of_nothing_is_an_error_unless_it_is_meant"],
+    },
+];

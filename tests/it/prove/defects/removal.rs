@@ -1,0 +1,114 @@
+//! Defects of rules by removal time: windows, what is of no family, and stamps.
+
+use super::edit;
+use crate::support::defect::Defect;
+
+const STAMP: &str =
+    "camunda::stamp_of::SERVER::a_stamp_of_others_sets_what_the_model_says_and_nothing_else";
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "held-decision-torn",
+        what: "the decisions that a held one has required go by their removal time",
+        postgres: &[edit(
+            "AS m ON m.\"root_dec_inst_id_\" = w.id",
+            "AS m ON m.\"id_\" = w.id",
+        )],
+        mysql: &[edit(
+            "AS m ON m.`ROOT_DEC_INST_ID_` = w.id",
+            "AS m ON m.`ID_` = w.id",
+        )],
+        noticed_by: &[
+            "camunda::oracle::by_family::SERVER::a_run_deletes_what_the_model_says_and_nothing_else",
+        ],
+    },
+    Defect {
+        name: "window-keeps-nothing",
+        what: "a window of removal times takes what a hold keeps",
+        postgres: &[edit(
+            "AND (t.\"root_proc_inst_id_\" IN (SELECT unnest(k.o_keep))) IS NOT TRUE",
+            "AND true",
+        )],
+        mysql: &[edit("AND k1.id IS NULL", "AND true")],
+        noticed_by: &[
+            "camunda::by_window::SERVER::a_hold_on_any_member_keeps_its_family_and_purge_takes_one_family",
+        ],
+    },
+    Defect {
+        name: "old-rows-forgotten",
+        what: "rows that name no root are left behind by their instance",
+        postgres: &[edit(
+            "WHERE t.\"proc_inst_id_\" = ANY (a.o_all) AND t.\"root_proc_inst_id_\" IS NULL",
+            "WHERE false",
+        )],
+        mysql: &[edit(
+            "AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL;",
+            "AS t ON t.`PROC_INST_ID_` = m.id AND 1 = 0;",
+        )],
+        noticed_by: &[
+            "camunda::rootless::by_family::SERVER::a_run_and_a_purge_take_an_old_instance_as_any_other",
+        ],
+    },
+    Defect {
+        name: "old-rows-by-their-own-time",
+        what: "a window takes rows that name no root, although their instance stays",
+        postgres: &[edit(
+            "NOT (t.\"root_proc_inst_id_\" IS NULL AND EXISTS",
+            "NOT (false AND EXISTS",
+        )],
+        mysql: &[edit(
+            "NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS",
+            "NOT (1 = 0 AND EXISTS",
+        )],
+        noticed_by: &[
+            "camunda::rootless::by_family::SERVER::a_run_and_a_purge_take_an_old_instance_as_any_other",
+        ],
+    },
+    Defect {
+        name: "window-null-root",
+        what: "rows that name no root stay in a window where something is kept",
+        postgres: &[edit(
+            "(t.\"root_proc_inst_id_\" IN (SELECT unnest(k.o_keep))) IS NOT TRUE",
+            "NOT (t.\"root_proc_inst_id_\" IN (SELECT unnest(k.o_keep)))",
+        )],
+        mysql: &[edit(
+            "AND k1.id IS NULL;",
+            "AND k1.id IS NULL AND t.`ROOT_PROC_INST_ID_` IS NOT NULL;",
+        )],
+        noticed_by: &[
+            "camunda::oracle::by_window::SERVER::a_run_deletes_what_the_model_says_and_nothing_else",
+        ],
+    },
+    Defect {
+        name: "stamp-beyond-its-rows",
+        what: "a stamp of decisions outside of processes sets those of processes, too",
+        postgres: &[edit("AND r.\"proc_inst_id_\" IS NULL\n", "\n")],
+        mysql: &[edit(
+            "r.`PROC_INST_ID_` IS NULL\n          AND r.`CASE_INST_ID_`",
+            "r.`CASE_INST_ID_`",
+        )],
+        noticed_by: &[STAMP],
+    },
+    Defect {
+        name: "kept-forgotten",
+        what: "rows of a window go by their time alone, although a family stays",
+        postgres: &[edit("IF k.o_keep = '{}' THEN", "IF true THEN")],
+        mysql: &[],
+        noticed_by: &[
+            "camunda::by_window::SERVER::a_hold_on_any_member_keeps_its_family_and_purge_takes_one_family",
+        ],
+    },
+    Defect {
+        name: "stamp-in-part",
+        what: "a stamp forgets what names a batch by the second of three columns",
+        postgres: &[edit(
+            "WHERE t.\"job_def_id_\" = o.\"monitor_job_def_id_\"",
+            "WHERE false AND t.\"job_def_id_\" = o.\"monitor_job_def_id_\"",
+        )],
+        mysql: &[edit(
+            "ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_`",
+            "ON t.`JOB_DEF_ID_` = o.`MONITOR_JOB_DEF_ID_` AND 1 = 0",
+        )],
+        noticed_by: &[STAMP],
+    },
+];

@@ -1,0 +1,124 @@
+//! Defects of who may do what, and of whose rights somebody else could use.
+
+use super::edit;
+use crate::support::defect::Defect;
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "taken-over",
+        what: "what somebody else has made under windrow's names is used",
+        postgres: &[edit(
+            "RAISE EXCEPTION '% %', v_other.object, v_other.problem",
+            "RAISE NOTICE '% %', v_other.object, v_other.problem",
+        )],
+        mysql: &[edit("CONCAT('DO `refused: ', ", "CONCAT('DO 0 -- ', ")],
+        noticed_by: &[
+            "claims::what_somebody_else_has_made_is_refused_by_name",
+            "claims::what_stands_in_the_control_database_is_refused_by_name",
+        ],
+    },
+    Defect {
+        name: "open-to-all",
+        what: "PUBLIC may call a new routine until its rights are taken away",
+        postgres: &[edit(
+            "ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON ROUTINES FROM PUBLIC",
+            "SELECT 1",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::nothing_is_open_or_the_installers_at_any_moment"],
+    },
+    Defect {
+        name: "made-by-the-installer",
+        what: "who installs owns what is new, until it is given away",
+        postgres: &[edit(
+            "SET ROLE \"windrow_dolphinscheduler_owner\"",
+            "SELECT 1",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::nothing_is_open_or_the_installers_at_any_moment"],
+    },
+    Defect {
+        name: "lent-rights",
+        what: "a superuser runs where a trigger of somebody else can act at COMMIT",
+        postgres: &[edit("WHERE NOT (o.rolsuper AND q.rolsuper)", "WHERE false")],
+        mysql: &[],
+        noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
+        name: "lent-to-a-moved-row",
+        what: "a superuser runs where a trigger on the INSERT of a moved row can act at COMMIT",
+        postgres: &[edit("WHEN r.is_set THEN 28 ELSE 24", "ELSE 24")],
+        mysql: &[],
+        noticed_by: &["moves::a_superuser_lends_nothing_to_what_a_moved_row_fires"],
+    },
+    Defect {
+        name: "held-cursor",
+        what: "a cursor of a trigger is read at the COMMIT of a superuser",
+        postgres: &[edit(
+            "IF EXISTS (SELECT FROM pg_cursors AS c WHERE c.is_holdable) THEN",
+            "IF false THEN",
+        )],
+        mysql: &[],
+        noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
+    },
+    Defect {
+        name: "lent-on-the-way-back",
+        what: "a superuser restores where a trigger of somebody else can act at COMMIT",
+        postgres: &[edit("check_caller(session_user, true)", "seconds('1s')")],
+        mysql: &[],
+        noticed_by: &["claims::a_superuser_who_restores_lends_nothing_either"],
+    },
+    Defect {
+        name: "free-lock",
+        what: "a run waits for an advisory lock that any login may take",
+        postgres: &[edit("floor(random() * 2147483000)::integer", "17")],
+        mysql: &[],
+        noticed_by: &["claims::a_login_without_rights_blocks_no_run"],
+    },
+    Defect {
+        name: "kept-rights",
+        what: "the owner role keeps the rights that an earlier state of the spec needed",
+        postgres: &[edit(
+            "EXECUTE format('REVOKE %s FROM",
+            "PERFORM format('REVOKE %s FROM",
+        )],
+        mysql: &[edit(
+            "SELECT IF(COUNT(*) = 0, 'DO 0', 'REVOKE ALL",
+            "SELECT IF(COUNT(*) >= 0, 'DO 0', 'REVOKE ALL",
+        )],
+        noticed_by: &[
+            "claims::a_right_that_the_spec_no_longer_needs_is_taken_back",
+            "claims::what_stands_in_the_control_database_is_refused_by_name",
+        ],
+    },
+    Defect {
+        name: "short-trail",
+        what: "an operator makes the ledger forget what he did",
+        postgres: &[edit(
+            "IF v_name = 'ledger_days' AND NOT",
+            "IF false AND NOT",
+        )],
+        mysql: &[edit("AND l.name <> 'ledger_days'", "AND 1 = 1")],
+        noticed_by: &["claims::an_operator_does_not_shorten_his_trail"],
+    },
+    Defect {
+        name: "hidden-tables",
+        what: "a temporary table of the caller is taken for one of the ledger",
+        postgres: &[],
+        mysql: &[edit("    CALL drop_shadows();\n", "")],
+        noticed_by: &["rights::every_call_drops_what_would_hide_a_table"],
+    },
+    Defect {
+        name: "armed-for-good",
+        what: "who is armed until the restart stays armed after it",
+        postgres: &[edit(
+            "WHEN c.server_identity LIKE '%/started %'",
+            "WHEN false",
+        )],
+        mysql: &[edit(
+            "c.server_identity LIKE '% started at %'",
+            "c.server_identity LIKE 'never'",
+        )],
+        noticed_by: &["claims::a_restart_disarms_only_who_was_armed_until_then"],
+    },
+];

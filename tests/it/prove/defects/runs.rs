@@ -1,0 +1,188 @@
+//! Defects of runs and of their batches: locks, workers, dry runs, servers, and where a run goes on.
+
+use super::{CLOSED, edit};
+use crate::support::defect::Defect;
+
+const DRY: &str = "binlog::SERVER::what_is_rolled_back_is_not_in_the_binary_log";
+
+pub(super) const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "every-run-begins-anew",
+        what: "a run begins at the oldest though the one before had no time for all",
+        postgres: &[edit("AND p.rule_hash = md5(n.document::text)", "AND false")],
+        mysql: &[edit("AND p.rule_hash = SHA2(n.document, 256)", "AND 1 = 0")],
+        noticed_by: &["forward::SERVER::families_that_stay_do_not_stop_those_behind_them"],
+    },
+    Defect {
+        name: "first-rule-for-ever",
+        what: "every run begins with the first rule",
+        postgres: &[edit("AND b.status = 'stopped'", "AND false")],
+        mysql: &[edit("AND b.status = 'stopped'", "AND 1 = 0")],
+        noticed_by: &["forward::SERVER::a_rule_without_an_end_leaves_time_to_the_next"],
+    },
+    Defect {
+        name: "looked-at-twice",
+        what: "a run that went on where the one before left off does not stop there again",
+        postgres: &[edit(
+            "CASE WHEN v_progress.around THEN v_progress.start_time END, v_progress.start_key\n        ) AS n;\n        IF v_roots",
+            "NULL, NULL\n        ) AS n;\n        IF v_roots",
+        )],
+        mysql: &[edit(
+            "IF v_to_time IS NOT NULL THEN\n                    -- The work table",
+            "IF false THEN\n                    -- The work table",
+        )],
+        noticed_by: &["forward::SERVER::families_that_stay_do_not_stop_those_behind_them"],
+    },
+    Defect {
+        name: "no-second-look",
+        what: "what was final when it was found is not looked at again under the lock",
+        postgres: &[edit(
+            "(i.\"state\" IN (3, 5, 6, 7)) IS TRUE AS final",
+            "(i.\"is_sub_workflow\" = 0 OR i.\"state\" IN (3, 5, 6, 7)) IS TRUE AS final",
+        )],
+        mysql: &[edit(
+            "(i.`state` IN (3, 5, 6, 7)) IS TRUE",
+            "(i.`is_sub_workflow` = 0 OR i.`state` IN (3, 5, 6, 7)) IS TRUE",
+        )],
+        noticed_by: &["workers::SERVER::what_was_claimed_is_looked_at_again_under_its_lock"],
+    },
+    Defect {
+        name: "no-lock",
+        what: "members are judged without being locked",
+        postgres: &[edit(
+            "ORDER BY i.\"id\"\n            FOR UPDATE SKIP LOCKED",
+            "ORDER BY i.\"id\"",
+        )],
+        mysql: &[edit(
+            "ORDER BY w.id\n        FOR UPDATE SKIP LOCKED",
+            "ORDER BY w.id",
+        )],
+        noticed_by: &["rivals::SERVER::a_family_with_a_locked_member_is_skipped_without_waiting"],
+    },
+    Defect {
+        name: "early-commit",
+        what: "a batch is committed before it is whole (PostgreSQL lets no function do that)",
+        postgres: &[],
+        mysql: &[edit(
+            "        CALL perform(p_rule, 'delete',",
+            "        COMMIT;\n        CALL perform(p_rule, 'delete',",
+        )],
+        noticed_by: &[
+            "crash::SERVER::a_cancelled_run_leaves_no_half_family_and_no_lock",
+            CLOSED,
+        ],
+    },
+    Defect {
+        name: "deaf-key",
+        what: "rows are left to a foreign key whose trigger is disabled",
+        postgres: &[edit(
+            "\n                    AND g.tgenabled IN ('A', 'O')",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &["airflow::cascades::one_that_does_not_is_not"],
+    },
+    Defect {
+        name: "uncounted-cascade",
+        what: "what a foreign key has deleted is counted as one row more",
+        postgres: &[edit(
+            "pg_stat_get_xact_tuples_deleted(v_tables[v_at]) - v_counted[v_at];",
+            "pg_stat_get_xact_tuples_deleted(v_tables[v_at]) + 1;",
+        )],
+        mysql: &[],
+        noticed_by: &["airflow::cascades::a_foreign_key_that_cascades_is_left_to_do_so"],
+    },
+    Defect {
+        name: "dead-claim",
+        what: "what a worker that is gone had claimed is forgotten until the next sweep",
+        postgres: &[edit(
+            "unnest(c.claimed || c.left_keys)",
+            "unnest(c.left_keys)",
+        )],
+        mysql: &[edit(
+            "JSON_MERGE_PRESERVE(c.claimed, c.left_keys)",
+            "c.left_keys",
+        )],
+        noticed_by: &["workers::SERVER::what_a_killed_worker_had_claimed_goes_all_the_same"],
+    },
+    Defect {
+        name: "no-third-look",
+        what: "what another worker had locked is not looked at once more",
+        postgres: &[edit(
+            "unnest(c.claimed || c.left_keys)",
+            "unnest(c.claimed)",
+        )],
+        mysql: &[edit(
+            "JSON_MERGE_PRESERVE(c.claimed, c.left_keys)",
+            "c.claimed",
+        )],
+        noticed_by: &["workers::SERVER::what_one_worker_met_locked_the_last_one_takes"],
+    },
+    Defect {
+        name: "order-of-rules",
+        what: "a worker goes to a rule while another one is at the rule before",
+        postgres: &[edit(
+            "at_others(p_run, p_rule, true);",
+            "at_others(p_run, p_rule, true); o_wait := NULL;",
+        )],
+        mysql: &[edit(
+            "at_others(p_run, p_rule, true, o_wait);",
+            "at_others(p_run, p_rule, true, o_wait); SET o_wait = NULL;",
+        )],
+        noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
+    },
+    Defect {
+        name: "two-at-a-rule",
+        what: "a worker does not wait where the rows of a rule are not divided",
+        postgres: &[edit(
+            "IF NOT (SELECT r.divided FROM",
+            "IF false AND (SELECT r.divided FROM",
+        )],
+        mysql: &[edit("IF o_wait IS NULL AND", "IF false AND")],
+        noticed_by: &["workers::SERVER::a_worker_waits_for_the_rule_before"],
+    },
+    Defect {
+        name: "dry-run-kept",
+        what: "a dry run commits what it deletes",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_dry_run THEN\n                ROLLBACK;",
+            "IF v_dry_run THEN\n                COMMIT;",
+        )],
+        noticed_by: &[DRY],
+    },
+    Defect {
+        name: "work-tables-in-a-batch",
+        what: "the transaction that deletes makes temporary tables: MariaDB logs it even if it is rolled back",
+        postgres: &[],
+        mysql: &[edit(
+            "CALL work_end_time(p_rule);\n            COMMIT;\n            SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;\n            START TRANSACTION;",
+            "CALL work_end_time(p_rule);",
+        )],
+        noticed_by: &["binlog::mariadb::what_is_rolled_back_is_not_in_the_binary_log"],
+    },
+    Defect {
+        name: "crashed-elsewhere",
+        what: "a run of another server is judged by the session locks of this one",
+        postgres: &[],
+        mysql: &[edit("COALESCE(r.node, v_node) = v_node,\n", "true,\n")],
+        noticed_by: &["nodes::SERVER::a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life"],
+    },
+    Defect {
+        name: "runs-on-two-servers",
+        what: "a run begins while another server has one",
+        postgres: &[],
+        mysql: &[edit("AND r.node <> v_node\n", "AND false\n")],
+        noticed_by: &["nodes::SERVER::a_run_elsewhere_lives_as_long_as_it_gives_signs_of_life"],
+    },
+    Defect {
+        name: "no-sign-of-life",
+        what: "the batches of a run give no sign of life",
+        postgres: &[],
+        mysql: &[edit(
+            "SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';",
+            "SET r.alive_at = r.alive_at WHERE r.run_id = p_run AND r.status = 'running';",
+        )],
+        noticed_by: &["nodes::SERVER::every_batch_is_a_sign_of_life"],
+    },
+];

@@ -106,7 +106,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a temporary table of the caller is taken for one of the ledger",
         postgres: &[],
         mysql: &[edit("    CALL drop_shadows();\n", "")],
-        noticed_by: &["rights::every_call_drops_what_would_hide_a_table"],
+        noticed_by: &["rights::sessions::every_call_drops_what_would_hide_a_table"],
     },
     Defect {
         name: "armed-for-good",

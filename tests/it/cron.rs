@@ -44,146 +44,35 @@ fn pg_cron_starts_runs_that_record_themselves() -> Result<()> {
     Ok(())
 }
 
-fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
-    let settings = Settings {
-        bin_dir: Some(bin_dir),
-        preload_pg_cron: true,
-        cron_database: "ds".to_owned(),
-        ..Settings::default()
-    };
-    let mut server = match rig::start(150, &settings) {
-        // The hint says how to install it; only the distribution's own version must have it.
-        Err(error) if major != 15 && format!("{error:#}").contains("pg_cron") => return Ok(()),
-        other => other?,
-    };
-    let mut admin = Client::connect(&server.url("postgres", "postgres"), NoTls)?;
-    admin.batch_execute("CREATE DATABASE ds TEMPLATE origin")?;
-    admin.batch_execute("CREATE DATABASE busy TEMPLATE origin")?;
-    drop(admin);
-    server.restart()?;
-    let mut client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
-
-    // Without the extension the installation went through with a notice; with it, it schedules, once.
-    client.batch_execute(&format!("CREATE EXTENSION pg_cron; CALL {W}.arm()"))?;
-    for _ in 0..2 {
-        rig::install(&mut client)?;
-    }
-    let jobs = rig::texts(
-        &mut client,
-        "SELECT concat_ws(' | ', jobname, schedule, command, database, active) FROM cron.job ORDER BY jobname",
-    )?;
-    ensure!(
-        jobs.len() == 2
-            && jobs[0]
-                == format!(
-                    "{W} | 7 * * * * | CALL {W}.run('{{\"trigger\": \"SCHEDULED\"}}') | ds | t"
-                )
-            && jobs[1].starts_with(&format!(
-                "{W} history | 41 3 * * * | DELETE FROM cron.job_run_details "
-            )),
-        "{jobs:?}"
+/// What a check says of the schedule, after a change.
+fn told(client: &mut Client, change: &str) -> Result<String> {
+    client.batch_execute(change)?;
+    let check = format!(
+        "SELECT concat_ws(': ', c ->> 'severity', c ->> 'detail') FROM {W}.schedule_check() AS c"
     );
-    // Under a login of its own, which is an operator and nothing else.
-    let logins = rig::texts(
-        &mut client,
-        "SELECT DISTINCT concat_ws(' ', j.username, r.rolcanlogin, r.rolsuper, r.rolcreaterole, (SELECT string_agg(a.roleid::regrole::text, ' ') FROM pg_auth_members AS a WHERE a.member = r.oid))
-         FROM cron.job AS j JOIN pg_roles AS r ON r.rolname = j.username",
-    )?;
-    ensure!(
-        logins == [format!("{W}_schedule t f f {W}_operator")],
-        "{logins:?}"
-    );
-    let families = rig::call(&mut client, "preview", &json!({}))?["rules"][0]["families"].clone();
+    Ok(rig::texts(client, &check)?.remove(0))
+}
 
-    // A database whose run is under way when the job starts.
-    let mut busy = Client::connect(&server.url("busy", "postgres"), NoTls)?;
-    busy.batch_execute(&format!("CALL {W}.arm()"))?;
-    busy.batch_execute(&format!("SELECT {W}.run_begin('{{}}')"))?;
-    busy.batch_execute("BEGIN; SELECT 1")?;
+fn active(active: bool) -> String {
+    format!("SELECT cron.alter_job(jobid, active := {active}) FROM cron.job WHERE jobname = '{W}'")
+}
 
-    let version = rig::texts(
-        &mut client,
-        "SELECT extversion FROM pg_extension WHERE extname = 'pg_cron'",
-    )?
-    .remove(0);
-    let schedule = if ["1.3", "1.4", "1.4-1"].contains(&version.as_str()) {
-        "* * * * *"
-    } else {
-        "2 seconds"
-    };
-    client.batch_execute(&format!(
-        "SELECT cron.alter_job(jobid, schedule := '{schedule}') FROM cron.job WHERE jobname = '{W}';
-         SELECT cron.schedule_in_database('busy', '{schedule}', command, 'busy') FROM cron.job WHERE jobname = '{W}'"
-    ))?;
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let ended = rig::texts(
-            &mut client,
-            "SELECT DISTINCT database::text || ' ' || status FROM cron.job_run_details WHERE status IN ('succeeded', 'failed') ORDER BY 1",
-        )?;
-        if ended == ["busy succeeded", "ds succeeded"] {
-            break;
-        }
-        let details = || {
-            rig::texts(
-                &mut Client::connect(&server.url("ds", "postgres"), NoTls)?,
-                "SELECT d::text FROM cron.job_run_details AS d",
-            )
-        };
-        ensure!(
-            !ended.iter().any(|job| job.ends_with("failed")) && Instant::now() < deadline,
-            "{:?}",
-            details()?
-        );
-        thread::sleep(Duration::from_millis(200));
-    }
-    // What a month ago was done is forgotten, but that of another job is not windrow's.
-    client.batch_execute("UPDATE cron.job_run_details SET start_time = now() - interval '31 days', end_time = now() - interval '31 days'")?;
-    let forget = rig::texts(
-        &mut client,
-        &format!("SELECT command FROM cron.job WHERE jobname = '{W} history'"),
-    )?;
-    client.batch_execute(&forget[0])?;
-    let old = rig::texts(
-        &mut client,
-        "SELECT DISTINCT j.jobname::text FROM cron.job_run_details AS d JOIN cron.job AS j USING (jobid) WHERE d.end_time < now() - interval '30 days'",
-    )?;
-    ensure!(old == ["busy"], "{old:?}");
-    client.batch_execute("SELECT cron.unschedule('busy')")?;
-
-    // Whether the job will start runs.
-    let told = |client: &mut Client, change: &str| -> Result<String> {
-        client.batch_execute(change)?;
-        let check = format!(
-            "SELECT concat_ws(': ', c ->> 'severity', c ->> 'detail') FROM {W}.schedule_check() AS c"
-        );
-        Ok(rig::texts(client, &check)?.remove(0))
-    };
-    let active = |active| {
-        format!(
-            "SELECT cron.alter_job(jobid, active := {active}) FROM cron.job WHERE jobname = '{W}'"
-        )
-    };
-    let hurried = told(&mut client, "")?;
-    ensure!(hurried.starts_with("violation: job "), "{hurried}");
-    rig::install(&mut client)?;
-    let fine = told(&mut client, "")?;
-    ensure!(fine.starts_with("ok: job "), "{fine}");
-    // What was edited by hand.
+/// What was edited by hand, as `windrow diff` says it.
+fn drifted(client: &mut Client) -> Result<Vec<String>> {
     let bundle = rig::bundle()?;
-    let drifted = |client: &mut Client| -> Result<Vec<String>> {
-        let mut found = Vec::new();
-        for query in bundle.deviations.iter().chain([&bundle.schedule]) {
-            let query = format!("SELECT concat_ws('; ', d.problem, d.remedy) FROM ({query}) AS d");
-            found.extend(rig::texts(client, &query)?);
-        }
-        Ok(found)
-    };
-    let left = drifted(&mut client)?;
-    ensure!(left.is_empty(), "{left:?}");
+    let mut found = Vec::new();
+    for query in bundle.deviations.iter().chain([&bundle.schedule]) {
+        let query = format!("SELECT concat_ws('; ', d.problem, d.remedy) FROM ({query}) AS d");
+        found.extend(rig::texts(client, &query)?);
+    }
+    Ok(found)
+}
+
+/// What somebody may do to the jobs, how severe that is, and what is said of it.
+fn edits() -> [(String, &'static str, &'static str); 8] {
     let job = format!("FROM cron.job WHERE jobname = '{W}'");
     let history = format!("FROM cron.job WHERE jobname = '{W} history'");
-    for (change, severity, says) in [
+    [
         (
             format!("SELECT cron.alter_job(jobid, schedule := '8 * * * *') {job}"),
             "violation",
@@ -226,102 +115,48 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
             "notice",
             "no job of pg_cron is called",
         ),
-    ] {
-        let found = told(&mut client, &change)?;
-        let drift = drifted(&mut client)?;
-        ensure!(
-            found.starts_with(&format!("{severity}: ")) && found.contains(says),
-            "{change}: {found}"
-        );
-        ensure!(
-            drift.len() == 1 && drift[0].contains(says),
-            "{change}: {drift:?}"
-        );
-        rig::install(&mut client)?;
-        // Who has stopped a job may want it so.
-        let fine = told(&mut client, &active(true))?;
-        let left = drifted(&mut client)?;
-        ensure!(
-            fine.starts_with("ok: job ") && left.is_empty(),
-            "{fine}, {left:?}"
-        );
-    }
-    let idle = told(&mut client, &active(false))?;
-    ensure!(
-        idle.starts_with("notice: job ") && idle.contains("is not active"),
-        "{idle}"
-    );
-    let moved = "UPDATE cron.job SET database = 'busy', active = true";
-    let moved = told(&mut client, moved)?;
-    ensure!(
-        moved.starts_with("violation: job ") && moved.contains("in database busy"),
-        "{moved}"
-    );
-    let nowhere = told(&mut busy, "")?;
-    ensure!(
-        nowhere.starts_with("notice: pg_cron is not in database busy"),
-        "{nowhere}"
-    );
-    // A copy of the server would start the jobs of the one it was copied from.
-    let copied = "UPDATE cron.job SET database = 'ds', nodeport = nodeport + 1";
-    let copied = told(&mut client, copied)?;
-    ensure!(
-        copied.starts_with("violation: job ") && copied.contains("works on another server"),
-        "{copied}"
-    );
-    // Every line of the schedule is a job, and those of lines that are gone go.
-    let jobs = |client: &mut Client| {
-        let jobs =
-            "SELECT jobname || ': ' || schedule FROM cron.job ORDER BY jobname COLLATE \"C\"";
-        rig::texts(client, jobs)
+    ]
+}
+
+fn jobs(client: &mut Client) -> Result<Vec<String>> {
+    let jobs = "SELECT jobname || ': ' || schedule FROM cron.job ORDER BY jobname COLLATE \"C\"";
+    rig::texts(client, jobs)
+}
+
+fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
+    let settings = Settings {
+        bin_dir: Some(bin_dir),
+        preload_pg_cron: true,
+        cron_database: "ds".to_owned(),
+        ..Settings::default()
     };
-    let lines = Graph {
-        schedules: ["7 * * * *", "*/5 3 * * 0"]
-            .map(|line| Schedule::parse(line).expect("a schedule"))
-            .to_vec(),
-        workers: 2,
-        ..rig::graph()
+    let mut server = match rig::start(150, &settings) {
+        // The hint says how to install it; only the distribution's own version must have it.
+        Err(error) if major != 15 && format!("{error:#}").contains("pg_cron") => return Ok(()),
+        other => other?,
     };
-    let of_lines = render::bundle(&lines, Dialect::Postgres)?;
-    apply(
-        &mut client,
-        &of_lines,
-        &["10_control.sql", "60_schedule.sql"],
-    )?;
-    let both = jobs(&mut client)?;
-    ensure!(
-        both[0] == format!("{W}: 7 * * * *")
-            && both[1].starts_with(&format!("{W} history: "))
-            && both[2..]
-                == [
-                    format!("{W} line 2: */5 3 * * 0"),
-                    format!("{W} line 2 worker 2: */5 3 * * 0"),
-                    format!("{W} worker 2: 7 * * * *"),
-                ],
-        "{both:?}"
-    );
-    let second = "SELECT command FROM cron.job WHERE jobname LIKE '% line 2 worker 2'";
-    let second = rig::texts(&mut client, second)?;
-    ensure!(
-        second[0] == format!("CALL {W}.run('{{\"trigger\": \"SCHEDULED\", \"worker\": 2}}')"),
-        "{second:?}"
-    );
-    let fine = told(&mut client, "")?;
-    ensure!(
-        fine.starts_with("ok: job ") && fine.matches("; job ").count() == 4,
-        "{fine}"
-    );
-    apply(&mut client, &rig::bundle()?, &["10_control.sql"])?;
-    let left = told(&mut client, "")?;
-    ensure!(
-        left.starts_with("violation: job ") && left.contains(&format!("{W} line 2, is of no line")),
-        "{left}"
-    );
-    rig::install(&mut client)?;
-    let one = jobs(&mut client)?;
-    ensure!(one[..] == both[..2], "{one:?}");
-    let fine = told(&mut client, "")?;
-    ensure!(fine.starts_with("ok: job "), "{fine}");
+    let mut admin = Client::connect(&server.url("postgres", "postgres"), NoTls)?;
+    admin.batch_execute("CREATE DATABASE ds TEMPLATE origin")?;
+    admin.batch_execute("CREATE DATABASE busy TEMPLATE origin")?;
+    drop(admin);
+    server.restart()?;
+    let mut client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+
+    schedules_once(&mut client)?;
+    let families = rig::call(&mut client, "preview", &json!({}))?["rules"][0]["families"].clone();
+
+    // A database whose run is under way when the job starts.
+    let mut busy = Client::connect(&server.url("busy", "postgres"), NoTls)?;
+    busy.batch_execute(&format!("CALL {W}.arm()"))?;
+    busy.batch_execute(&format!("SELECT {W}.run_begin('{{}}')"))?;
+    busy.batch_execute("BEGIN; SELECT 1")?;
+
+    both_start(&server, &mut client)?;
+    forgets(&mut client)?;
+
+    edited(&mut client)?;
+    idle_or_elsewhere(&mut client, &mut busy)?;
+    each_line_is_a_job(&mut client)?;
 
     let run = client.query_one(
         &format!("SELECT r.trigger, r.status, r.started_by, p.families FROM {W}.run AS r JOIN {W}.run_rule AS p USING (run_id) ORDER BY run_id LIMIT 1"),
@@ -347,20 +182,7 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
     ensure!(rig::number(&mut busy, "SELECT before.gone()")? == 0);
 
     if major == 15 {
-        // A server that comes up without pg_cron; who configured it has left the rest as it was.
-        let file = rig::texts(&mut client, "SHOW config_file")?.remove(0);
-        let with = std::fs::read_to_string(&file)?;
-        let without = format!("{with}shared_preload_libraries = ''\n");
-        for (text, expected) in [
-            (without, "violation: the server has not loaded pg_cron"),
-            (with, "ok: job "),
-        ] {
-            std::fs::write(&file, text)?;
-            server.restart()?;
-            client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
-            let said = told(&mut client, "")?;
-            ensure!(said.starts_with(expected), "{said}");
-        }
+        client = without_pg_cron(&mut server, client)?;
     }
 
     rig::uninstall(&mut client)?;
@@ -369,6 +191,224 @@ fn scheduled(major: u32, bin_dir: PathBuf) -> Result<()> {
         "still scheduled"
     );
     Ok(())
+}
+
+/// Without the extension the installation went through with a notice; with it, it schedules, once.
+fn schedules_once(client: &mut Client) -> Result<()> {
+    client.batch_execute(&format!("CREATE EXTENSION pg_cron; CALL {W}.arm()"))?;
+    for _ in 0..2 {
+        rig::install(client)?;
+    }
+    let jobs = rig::texts(
+        client,
+        "SELECT concat_ws(' | ', jobname, schedule, command, database, active) FROM cron.job ORDER BY jobname",
+    )?;
+    ensure!(
+        jobs.len() == 2
+            && jobs[0]
+                == format!(
+                    "{W} | 7 * * * * | CALL {W}.run('{{\"trigger\": \"SCHEDULED\"}}') | ds | t"
+                )
+            && jobs[1].starts_with(&format!(
+                "{W} history | 41 3 * * * | DELETE FROM cron.job_run_details "
+            )),
+        "{jobs:?}"
+    );
+    // Under a login of its own, which is an operator and nothing else.
+    let logins = rig::texts(
+        client,
+        "SELECT DISTINCT concat_ws(' ', j.username, r.rolcanlogin, r.rolsuper, r.rolcreaterole, (SELECT string_agg(a.roleid::regrole::text, ' ') FROM pg_auth_members AS a WHERE a.member = r.oid))
+         FROM cron.job AS j JOIN pg_roles AS r ON r.rolname = j.username",
+    )?;
+    ensure!(
+        logins == [format!("{W}_schedule t f f {W}_operator")],
+        "{logins:?}"
+    );
+    Ok(())
+}
+
+/// Starts the jobs of both databases soon, and waits for them.
+fn both_start(server: &Postgres, client: &mut Client) -> Result<()> {
+    let version = rig::texts(
+        client,
+        "SELECT extversion FROM pg_extension WHERE extname = 'pg_cron'",
+    )?
+    .remove(0);
+    let schedule = if ["1.3", "1.4", "1.4-1"].contains(&version.as_str()) {
+        "* * * * *"
+    } else {
+        "2 seconds"
+    };
+    client.batch_execute(&format!(
+        "SELECT cron.alter_job(jobid, schedule := '{schedule}') FROM cron.job WHERE jobname = '{W}';
+         SELECT cron.schedule_in_database('busy', '{schedule}', command, 'busy') FROM cron.job WHERE jobname = '{W}'"
+    ))?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let ended = rig::texts(
+            client,
+            "SELECT DISTINCT database::text || ' ' || status FROM cron.job_run_details WHERE status IN ('succeeded', 'failed') ORDER BY 1",
+        )?;
+        if ended == ["busy succeeded", "ds succeeded"] {
+            break;
+        }
+        let details = || {
+            rig::texts(
+                &mut Client::connect(&server.url("ds", "postgres"), NoTls)?,
+                "SELECT d::text FROM cron.job_run_details AS d",
+            )
+        };
+        ensure!(
+            !ended.iter().any(|job| job.ends_with("failed")) && Instant::now() < deadline,
+            "{:?}",
+            details()?
+        );
+        thread::sleep(Duration::from_millis(200));
+    }
+    Ok(())
+}
+
+/// What a month ago was done is forgotten, but that of another job is not windrow's.
+fn forgets(client: &mut Client) -> Result<()> {
+    client.batch_execute("UPDATE cron.job_run_details SET start_time = now() - interval '31 days', end_time = now() - interval '31 days'")?;
+    let forget = rig::texts(
+        client,
+        &format!("SELECT command FROM cron.job WHERE jobname = '{W} history'"),
+    )?;
+    client.batch_execute(&forget[0])?;
+    let old = rig::texts(
+        client,
+        "SELECT DISTINCT j.jobname::text FROM cron.job_run_details AS d JOIN cron.job AS j USING (jobid) WHERE d.end_time < now() - interval '30 days'",
+    )?;
+    ensure!(old == ["busy"], "{old:?}");
+    client.batch_execute("SELECT cron.unschedule('busy')")?;
+    Ok(())
+}
+
+/// Whether the job will start runs, and what was edited by hand.
+fn edited(client: &mut Client) -> Result<()> {
+    let hurried = told(client, "")?;
+    ensure!(hurried.starts_with("violation: job "), "{hurried}");
+    rig::install(client)?;
+    let fine = told(client, "")?;
+    ensure!(fine.starts_with("ok: job "), "{fine}");
+    let left = drifted(client)?;
+    ensure!(left.is_empty(), "{left:?}");
+    for (change, severity, says) in edits() {
+        let found = told(client, &change)?;
+        let drift = drifted(client)?;
+        ensure!(
+            found.starts_with(&format!("{severity}: ")) && found.contains(says),
+            "{change}: {found}"
+        );
+        ensure!(
+            drift.len() == 1 && drift[0].contains(says),
+            "{change}: {drift:?}"
+        );
+        rig::install(client)?;
+        // Who has stopped a job may want it so.
+        let fine = told(client, &active(true))?;
+        let left = drifted(client)?;
+        ensure!(
+            fine.starts_with("ok: job ") && left.is_empty(),
+            "{fine}, {left:?}"
+        );
+    }
+    Ok(())
+}
+
+/// A job that is not active, or works elsewhere.
+fn idle_or_elsewhere(client: &mut Client, busy: &mut Client) -> Result<()> {
+    let idle = told(client, &active(false))?;
+    ensure!(
+        idle.starts_with("notice: job ") && idle.contains("is not active"),
+        "{idle}"
+    );
+    let moved = "UPDATE cron.job SET database = 'busy', active = true";
+    let moved = told(client, moved)?;
+    ensure!(
+        moved.starts_with("violation: job ") && moved.contains("in database busy"),
+        "{moved}"
+    );
+    let nowhere = told(busy, "")?;
+    ensure!(
+        nowhere.starts_with("notice: pg_cron is not in database busy"),
+        "{nowhere}"
+    );
+    // A copy of the server would start the jobs of the one it was copied from.
+    let copied = "UPDATE cron.job SET database = 'ds', nodeport = nodeport + 1";
+    let copied = told(client, copied)?;
+    ensure!(
+        copied.starts_with("violation: job ") && copied.contains("works on another server"),
+        "{copied}"
+    );
+    Ok(())
+}
+
+/// Every line of the schedule is a job, and those of lines that are gone go.
+fn each_line_is_a_job(client: &mut Client) -> Result<()> {
+    let lines = Graph {
+        schedules: ["7 * * * *", "*/5 3 * * 0"]
+            .map(|line| Schedule::parse(line).expect("a schedule"))
+            .to_vec(),
+        workers: 2,
+        ..rig::graph()
+    };
+    let of_lines = render::bundle(&lines, Dialect::Postgres)?;
+    apply(client, &of_lines, &["10_control.sql", "60_schedule.sql"])?;
+    let both = jobs(client)?;
+    ensure!(
+        both[0] == format!("{W}: 7 * * * *")
+            && both[1].starts_with(&format!("{W} history: "))
+            && both[2..]
+                == [
+                    format!("{W} line 2: */5 3 * * 0"),
+                    format!("{W} line 2 worker 2: */5 3 * * 0"),
+                    format!("{W} worker 2: 7 * * * *"),
+                ],
+        "{both:?}"
+    );
+    let second = "SELECT command FROM cron.job WHERE jobname LIKE '% line 2 worker 2'";
+    let second = rig::texts(client, second)?;
+    ensure!(
+        second[0] == format!("CALL {W}.run('{{\"trigger\": \"SCHEDULED\", \"worker\": 2}}')"),
+        "{second:?}"
+    );
+    let fine = told(client, "")?;
+    ensure!(
+        fine.starts_with("ok: job ") && fine.matches("; job ").count() == 4,
+        "{fine}"
+    );
+    apply(client, &rig::bundle()?, &["10_control.sql"])?;
+    let left = told(client, "")?;
+    ensure!(
+        left.starts_with("violation: job ") && left.contains(&format!("{W} line 2, is of no line")),
+        "{left}"
+    );
+    rig::install(client)?;
+    let one = jobs(client)?;
+    ensure!(one[..] == both[..2], "{one:?}");
+    let fine = told(client, "")?;
+    ensure!(fine.starts_with("ok: job "), "{fine}");
+    Ok(())
+}
+
+/// A server that comes up without pg_cron; who configured it has left the rest as it was.
+fn without_pg_cron(server: &mut Postgres, mut client: Client) -> Result<Client> {
+    let file = rig::texts(&mut client, "SHOW config_file")?.remove(0);
+    let with = std::fs::read_to_string(&file)?;
+    let without = format!("{with}shared_preload_libraries = ''\n");
+    for (text, expected) in [
+        (without, "violation: the server has not loaded pg_cron"),
+        (with, "ok: job "),
+    ] {
+        std::fs::write(&file, text)?;
+        server.restart()?;
+        client = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+        let said = told(&mut client, "")?;
+        ensure!(said.starts_with(expected), "{said}");
+    }
+    Ok(client)
 }
 
 /// The files as `psql -f` takes them, on every version: what is previewed goes, and nothing is left of windrow.

@@ -90,23 +90,12 @@ fn the_history_is_the_same_on_every_load() -> Result<()> {
     Ok(())
 }
 
-fn the_demo_history_keeps_its_promises() -> Result<()> {
-    let server = Postgres::start(&Settings::default())?;
-    let mut client = loaded(&server, "demo", SCHEMA_34)?;
-    load_history(&mut client, DEMO_FAMILIES)?;
-    let families = i64::from(DEMO_FAMILIES);
-    let rows = all_rows(&mut client)?;
-    assert!(rows >= 200_000, "{rows}");
+/// What is counted, the least and the most that it may be, and the rows that count.
+type Promise = (&'static str, i64, i64, &'static str);
 
-    client.batch_execute(
-        "CREATE TEMP VIEW edge AS
-         SELECT parent_workflow_instance_id::bigint AS parent, workflow_instance_id::bigint AS child, false AS dynamic
-         FROM t_ds_relation_workflow_instance
-         UNION ALL
-         SELECT parent_workflow_instance_id, sub_workflow_instance_id, true FROM t_ds_relation_sub_workflow;
-         CREATE TEMP VIEW wf AS SELECT *, now() AT TIME ZONE 'UTC' AS present FROM t_ds_workflow_instance",
-    )?;
-    for (what, least, most, query) in [
+/// How many instances there are, and in which states.
+fn of_instances(families: i64) -> Vec<Promise> {
+    vec![
         (
             "roots",
             families,
@@ -120,42 +109,10 @@ fn the_demo_history_keeps_its_promises() -> Result<()> {
             "FROM wf",
         ),
         (
-            "tasks",
-            families * 17,
-            families * 19,
-            "FROM t_ds_task_instance",
-        ),
-        (
-            "projects",
-            10,
-            10,
-            "FROM t_ds_project WHERE code IN (SELECT project_code FROM wf)",
-        ),
-        (
-            "roots alone",
-            families * 59 / 100,
-            families * 60 / 100,
-            "FROM wf WHERE is_sub_workflow = 0 AND NOT EXISTS (SELECT FROM edge WHERE parent = id)",
-        ),
-        (
             "last half of the 180 days",
             families * 9 / 20,
             families * 11 / 20,
             "FROM wf WHERE is_sub_workflow = 0 AND start_time > present - interval '90 days'",
-        ),
-        (
-            "fourth level",
-            families * 9 / 100,
-            families,
-            "FROM wf WHERE EXISTS (SELECT FROM edge a JOIN edge b ON \
-            b.child = a.parent JOIN edge c ON c.child = b.parent WHERE a.child = wf.id)",
-        ),
-        (
-            "dynamic only",
-            10,
-            families,
-            "FROM edge WHERE dynamic AND child IN (SELECT id FROM wf) \
-            AND NOT EXISTS (SELECT FROM edge other WHERE NOT other.dynamic AND other.child = edge.child)",
         ),
         (
             "running sub-workflows",
@@ -193,6 +150,32 @@ fn the_demo_history_keeps_its_promises() -> Result<()> {
         ("failure", 100, families, "FROM wf WHERE state = 6"),
         ("stopped", 50, families, "FROM wf WHERE state = 5"),
         ("paused", 50, families, "FROM wf WHERE state = 3"),
+    ]
+}
+
+/// How instances are linked, and where links lead nowhere.
+fn of_edges(families: i64) -> Vec<Promise> {
+    vec![
+        (
+            "roots alone",
+            families * 59 / 100,
+            families * 60 / 100,
+            "FROM wf WHERE is_sub_workflow = 0 AND NOT EXISTS (SELECT FROM edge WHERE parent = id)",
+        ),
+        (
+            "fourth level",
+            families * 9 / 100,
+            families,
+            "FROM wf WHERE EXISTS (SELECT FROM edge a JOIN edge b ON \
+            b.child = a.parent JOIN edge c ON c.child = b.parent WHERE a.child = wf.id)",
+        ),
+        (
+            "dynamic only",
+            10,
+            families,
+            "FROM edge WHERE dynamic AND child IN (SELECT id FROM wf) \
+            AND NOT EXISTS (SELECT FROM edge other WHERE NOT other.dynamic AND other.child = edge.child)",
+        ),
         (
             "shared",
             3,
@@ -245,6 +228,24 @@ fn the_demo_history_keeps_its_promises() -> Result<()> {
             5,
             50,
             "FROM edge WHERE dynamic AND parent NOT IN (SELECT id FROM wf)",
+        ),
+    ]
+}
+
+/// What belongs to instances.
+fn of_other_tables(families: i64) -> Vec<Promise> {
+    vec![
+        (
+            "tasks",
+            families * 17,
+            families * 19,
+            "FROM t_ds_task_instance",
+        ),
+        (
+            "projects",
+            10,
+            10,
+            "FROM t_ds_project WHERE code IN (SELECT project_code FROM wf)",
         ),
         (
             "orphan tasks",
@@ -314,7 +315,27 @@ fn the_demo_history_keeps_its_promises() -> Result<()> {
             "FROM (SELECT alert_id FROM t_ds_alert_send_status \
             GROUP BY alert_id HAVING count(*) = 2) s",
         ),
-    ] {
+    ]
+}
+
+fn the_demo_history_keeps_its_promises() -> Result<()> {
+    let server = Postgres::start(&Settings::default())?;
+    let mut client = loaded(&server, "demo", SCHEMA_34)?;
+    load_history(&mut client, DEMO_FAMILIES)?;
+    let families = i64::from(DEMO_FAMILIES);
+    let rows = all_rows(&mut client)?;
+    assert!(rows >= 200_000, "{rows}");
+
+    client.batch_execute(
+        "CREATE TEMP VIEW edge AS
+         SELECT parent_workflow_instance_id::bigint AS parent, workflow_instance_id::bigint AS child, false AS dynamic
+         FROM t_ds_relation_workflow_instance
+         UNION ALL
+         SELECT parent_workflow_instance_id, sub_workflow_instance_id, true FROM t_ds_relation_sub_workflow;
+         CREATE TEMP VIEW wf AS SELECT *, now() AT TIME ZONE 'UTC' AS present FROM t_ds_workflow_instance",
+    )?;
+    let promises = [of_instances, of_edges, of_other_tables];
+    for (what, least, most, query) in promises.into_iter().flat_map(|of| of(families)) {
         let found = number(&mut client, &format!("SELECT count(*) {query}"))?;
         assert!(
             (least..=most).contains(&found),

@@ -249,7 +249,23 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         world.log_pages();
     }
 
-    // Before the installation: the indexes, with statements that work as they stand.
+    indexes_come_first(&mut world);
+    let exact = counts(&mut world);
+    let jobs = rule(&exact, "jobs");
+    let all = samples(&world, jobs);
+    refuses_or_stops(&mut world);
+    an_auditor_plans(&mut world, jobs);
+    world.windrow(0, "arm");
+    if dialect == Dialect::Postgres {
+        world.execute("CHECKPOINT");
+    }
+    runs_do(&mut world, &exact);
+    speed_is_known(&world, all);
+}
+
+/// Before the installation: the indexes, with statements that work as they stand.
+fn indexes_come_first(world: &mut World) {
+    let dialect = world.dialect;
     let plan = world.plan("");
     assert_eq!(plan["installed"], false);
     assert_eq!(plan["rules"], Value::Array(Vec::new()));
@@ -281,8 +297,11 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         }
     };
     about(foretold, real);
+}
 
-    // What is due, exactly; then by a tenth of it.
+/// What is due, exactly.
+fn counts(world: &mut World) -> Value {
+    let dialect = world.dialect;
     let (call, key) = match dialect {
         Dialect::Postgres => ("SELECT windrow_plan.set_hold", "')"),
         Dialect::Mysql | Dialect::Mariadb => ("CALL windrow_plan.set_hold", "')"),
@@ -314,7 +333,11 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         [200.0, 200.0, 5.0]
     );
     assert!(rule(&exact, "mails")["due_per_day"].is_null());
+    exact
+}
 
+/// By a tenth of what is due, or by what is at its beginning. Answers the rows of the rule that are due.
+fn samples(world: &World, jobs: &Value) -> f64 {
     let sampled = world.plan("--sample 100");
     let some = rule(&sampled, "jobs");
     assert!(
@@ -353,8 +376,12 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         capped["due_complete"] == false && capped["due_families"] == 100.0,
         "{capped:#}"
     );
+    all
+}
 
-    // What is asked wrongly is refused; what takes too long is stopped, and told.
+/// What is asked wrongly is refused; what takes too long is stopped, and told.
+fn refuses_or_stops(world: &mut World) {
+    let dialect = world.dialect;
     let refused = |world: &mut World, routine: &str, options: &str, why: &str| {
         let call = match dialect {
             Dialect::Postgres => format!("SELECT windrow_plan.{routine}('{options}')"),
@@ -381,7 +408,7 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         ("outlook", r#"{"parts": "many"}"#, "not"),
         ("outlook", r#"{"rule": "job"}"#, "rule"),
     ] {
-        refused(&mut world, routine, options, why);
+        refused(world, routine, options, why);
     }
     world.execute(match dialect {
         Dialect::Postgres => "BEGIN; LOCK TABLE windrow_plan.hold IN ACCESS EXCLUSIVE MODE",
@@ -398,8 +425,11 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         stopped["exact"] == false && stopped["rows"].is_null() && !notes.is_empty(),
         "{stopped:#}"
     );
+}
 
-    // What a run would be refused for is told, and nothing has been written.
+/// What a run would be refused for is told, and nothing has been written.
+fn an_auditor_plans(world: &mut World, jobs: &Value) {
+    let dialect = world.dialect;
     world.execute(match dialect {
         Dialect::Postgres => "CREATE ROLE watcher LOGIN; GRANT windrow_plan_auditor TO watcher",
         Dialect::Mysql => "CREATE USER watcher; GRANT windrow_plan_auditor TO watcher; SET DEFAULT ROLE ALL TO watcher",
@@ -417,10 +447,10 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         text.contains("not armed") && text.contains("run_families = 500 ends its runs"),
         "{text}"
     );
-    world.windrow(0, "arm");
-    if dialect == Dialect::Postgres {
-        world.execute("CHECKPOINT");
-    }
+}
+
+/// What runs delete and log, beside what the plan said.
+fn runs_do(world: &mut World, exact: &Value) {
     let before = world.logged();
     let mut runs = Vec::new();
     while runs.len() < 4 {
@@ -435,8 +465,7 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
             .sum()
     };
     for (at, name) in ["jobs", "tasks", "mails"].into_iter().enumerate() {
-        let [families, rows, batches] =
-            figures(rule(&exact, name), ["families", "rows", "batches"]);
+        let [families, rows, batches] = figures(rule(exact, name), ["families", "rows", "batches"]);
         assert_eq!(
             [sum(at, "families"), sum(at, "rows")],
             [families, rows],
@@ -454,8 +483,10 @@ fn a_plan_foretells_what_the_runs_do(dialect: Dialect) {
         .filter(|run| figures(&run["rules"][0], ["rows"])[0] > 0.0);
     assert_eq!(working.count(), 3);
     about(figures(&exact["log"], ["bytes"])[0], logged);
+}
 
-    // Now their speed is known.
+/// Now their speed is known.
+fn speed_is_known(world: &World, all: f64) {
     let last = world.plan("");
     let jobs = rule(&last, "jobs");
     assert_eq!(

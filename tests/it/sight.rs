@@ -122,6 +122,28 @@ fn collected(installation: &mut Installation) -> Samples {
 
 const RULE: &str = "{rule=workflow_instances}";
 
+/// The application's clock of MySQL knows whole seconds.
+fn days(samples: &Samples, name: &str) -> i64 {
+    ((samples[name] + 600.0) / 86_400.0).floor() as i64
+}
+
+/// The families of a run.
+fn run(installation: &mut Installation, options: Value) -> i64 {
+    let result = installation.run(options).expect("a run");
+    result["rules"][0]["families"].as_i64().expect("families")
+}
+
+/// Lets something in the ledger have happened some hours earlier.
+fn earlier(installation: &mut Installation, table: &str, column: &str, hours: i64) {
+    let interval = match installation.dialect {
+        Dialect::Postgres => format!("interval '{hours} hours'"),
+        Dialect::Mysql | Dialect::Mariadb => format!("INTERVAL {hours} HOUR"),
+    };
+    installation.execute(&format!(
+        "UPDATE W.{table} SET {column} = {column} - {interval}"
+    ));
+}
+
 fn the_metrics_follow_the_ledger(dialect: Dialect) {
     let mut installation = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
     let mut seen: BTreeSet<String> = BTreeSet::new();
@@ -134,31 +156,12 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
         );
         samples
     };
-    // The application's clock of MySQL knows whole seconds.
-    let days = |samples: &Samples, name: &str| ((samples[name] + 600.0) / 86_400.0).floor() as i64;
-    installation
-        .set_policy(json!({"scope": "1", "retention": "30d"}))
-        .expect("a policy");
-    for row in [
-        family(1, 100, None),
-        family(2, 90, None),
-        family(3, 80, Some(30)),
-        family(4, 70, None),
-        family(5, 3, None),
-    ]
-    .concat()
-    {
-        installation.execute(&row.insert());
-    }
-    installation
-        .set_hold(json!({"key": 4, "reason": "test"}))
-        .expect("a hold");
+    fill(&mut installation);
 
     // Before the first run: what is due is known, nothing else.
     let before = look(&mut installation);
     let backlog = format!("windrow_backlog_families{RULE}");
     let oldest = format!("windrow_backlog_oldest_age_seconds{RULE}");
-    let counted = format!("windrow_backlog_counted_timestamp_seconds{RULE}");
     assert_eq!((before[&backlog], days(&before, &oldest)), (4.0, 100));
     assert_eq!(before["windrow_armed"], 1.0);
     assert_eq!(before["windrow_window_open"], 1.0);
@@ -167,10 +170,6 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     assert!(!before.contains_key(&format!("windrow_backlog_rows{RULE}")));
 
     // A dry run looks and counts nothing as deleted; a run deletes what may go.
-    let run = |installation: &mut Installation, options: Value| {
-        let result = installation.run(options).expect("a run");
-        result["rules"][0]["families"].as_i64().expect("families")
-    };
     assert_eq!(run(&mut installation, json!({"dry_run": true})), 2);
     let dry = look(&mut installation);
     assert!(!dry.keys().any(|key| key.contains("_total")), "{dry:?}");
@@ -194,44 +193,9 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     assert_eq!(after["windrow_last_run_failed"], 0.0);
     assert!(after["windrow_last_success_timestamp_seconds"] * SECOND as f64 > (now() - DAY) as f64);
 
-    // The same as a person sees it.
-    let calls = Calls::new(dialect, &installation.control, "sight");
-    let status = installation.document(&calls.status(), "sight");
-    let rule = &status["rules"][0];
-    assert_eq!(rule["families"], 2, "{status}");
-    assert_eq!(rule["last_look_status"], "done", "{status}");
-    assert_eq!(status["window_open"], true, "{status}");
-    let screen = report::status(&answers::read("status", &status).expect("a status"));
-    for line in [
-        "(of scheduled runs; open now)",
-        "yes: what is due stays, see below",
-    ] {
-        assert!(screen.contains(line), "{line}: {screen}");
-    }
-    for (reason, key) in [("NON_FINAL_MEMBER", "3"), ("HELD", "4")] {
-        let line = screen.lines().find(|line| line.starts_with(reason));
-        let words: Vec<&str> = line.expect("a line").split_whitespace().collect();
-        assert_eq!(words[1..3], ["workflow_instances", "1"], "{screen}");
-        assert_eq!(words[4..6], ["days", key], "{screen}");
-    }
-    let newest = installation.document(&calls.history(false), "1");
-    let figures = [
-        &newest["families"],
-        &newest["deleted_rows"],
-        &newest["changed_rows"],
-    ];
-    assert_eq!(figures, [2, 2, 0], "{newest}");
+    a_person_sees_it(&mut installation);
 
     // Two hours later four more have become due, of which a run may take one.
-    let earlier = |installation: &mut Installation, table: &str, column: &str, hours: i64| {
-        let interval = match dialect {
-            Dialect::Postgres => format!("interval '{hours} hours'"),
-            Dialect::Mysql | Dialect::Mariadb => format!("INTERVAL {hours} HOUR"),
-        };
-        installation.execute(&format!(
-            "UPDATE W.{table} SET {column} = {column} - {interval}"
-        ));
-    };
     earlier(&mut installation, "run_backlog", "counted_at", 2);
     for id in 6..10 {
         installation.execute(&family(id, 60, None)[0].insert());
@@ -261,24 +225,7 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
         (4.0, 4.0, 1.0)
     );
 
-    // More is due than a scrape counts: at least so many, until a run has counted.
-    let many = numbers(dialect, 10_100);
-    installation.execute(&format!(
-        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id) SELECT n + 999, 7, '2020-01-01', 0, 1, 1 FROM {many}"
-    ));
-    let least = look(&mut installation);
-    assert_eq!(least[&backlog], 10_000.0);
-    assert!(!least.contains_key(&counted), "{least:?}");
-    assert_eq!(
-        run(
-            &mut installation,
-            json!({"run_families": 1, "dry_run": true})
-        ),
-        1
-    );
-    let all = look(&mut installation);
-    assert_eq!(all[&backlog], 10_104.0);
-    assert!(all[&counted] > 0.0);
+    more_than_a_scrape_counts(&mut installation, &mut look);
 
     // A run in progress, as the ledger has it.
     installation.execute("UPDATE W.run SET status = 'running', finished_at = NULL");
@@ -290,8 +237,33 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
         .collect();
     assert_eq!(seen, names);
 
-    // What sql_exporter makes of it is the same, but for what has passed meanwhile.
-    let (there, here) = (collected(&mut installation), samples(&mut installation));
+    sql_exporter_makes_the_same(&mut installation);
+}
+
+/// Five families that have ended: of one a member runs, one is held, one is young.
+fn fill(installation: &mut Installation) {
+    installation
+        .set_policy(json!({"scope": "1", "retention": "30d"}))
+        .expect("a policy");
+    for row in [
+        family(1, 100, None),
+        family(2, 90, None),
+        family(3, 80, Some(30)),
+        family(4, 70, None),
+        family(5, 3, None),
+    ]
+    .concat()
+    {
+        installation.execute(&row.insert());
+    }
+    installation
+        .set_hold(json!({"key": 4, "reason": "test"}))
+        .expect("a hold");
+}
+
+/// What sql_exporter makes of it is the same, but for what has passed meanwhile.
+fn sql_exporter_makes_the_same(installation: &mut Installation) {
+    let (there, here) = (collected(installation), samples(installation));
     assert_eq!(
         there.keys().collect::<Vec<_>>(),
         here.keys().collect::<Vec<_>>()
@@ -299,6 +271,59 @@ fn the_metrics_follow_the_ledger(dialect: Dialect) {
     for (key, value) in &here {
         assert!((there[key] - value).abs() < 3_600.0, "{key}");
     }
+}
+
+/// The same as a person sees it.
+fn a_person_sees_it(installation: &mut Installation) {
+    let calls = Calls::new(installation.dialect, &installation.control, "sight");
+    let status = installation.document(&calls.status(), "sight");
+    let rule = &status["rules"][0];
+    assert_eq!(rule["families"], 2, "{status}");
+    assert_eq!(rule["last_look_status"], "done", "{status}");
+    assert_eq!(status["window_open"], true, "{status}");
+    let screen = report::status(&answers::read("status", &status).expect("a status"));
+    for line in [
+        "(of scheduled runs; open now)",
+        "yes: what is due stays, see below",
+    ] {
+        assert!(screen.contains(line), "{line}: {screen}");
+    }
+    for (reason, key) in [("NON_FINAL_MEMBER", "3"), ("HELD", "4")] {
+        let line = screen.lines().find(|line| line.starts_with(reason));
+        let words: Vec<&str> = line.expect("a line").split_whitespace().collect();
+        assert_eq!(words[1..3], ["workflow_instances", "1"], "{screen}");
+        assert_eq!(words[4..6], ["days", key], "{screen}");
+    }
+    let newest = installation.document(&calls.history(false), "1");
+    let figures = [
+        &newest["families"],
+        &newest["deleted_rows"],
+        &newest["changed_rows"],
+    ];
+    assert_eq!(figures, [2, 2, 0], "{newest}");
+}
+
+/// More is due than a scrape counts: at least so many, until a run has counted.
+fn more_than_a_scrape_counts(
+    installation: &mut Installation,
+    look: &mut impl FnMut(&mut Installation) -> Samples,
+) {
+    let backlog = format!("windrow_backlog_families{RULE}");
+    let counted = format!("windrow_backlog_counted_timestamp_seconds{RULE}");
+    let many = numbers(installation.dialect, 10_100);
+    installation.execute(&format!(
+        "INSERT INTO t_ds_workflow_instance (id, state, end_time, is_sub_workflow, project_code, executor_id) SELECT n + 999, 7, '2020-01-01', 0, 1, 1 FROM {many}"
+    ));
+    let least = look(installation);
+    assert_eq!(least[&backlog], 10_000.0);
+    assert!(!least.contains_key(&counted), "{least:?}");
+    assert_eq!(
+        run(installation, json!({"run_families": 1, "dry_run": true})),
+        1
+    );
+    let all = look(installation);
+    assert_eq!(all[&backlog], 10_104.0);
+    assert!(all[&counted] > 0.0);
 }
 
 fn a_run_counts_what_is_due_of_its_own_rules(dialect: Dialect) {

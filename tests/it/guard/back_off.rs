@@ -79,9 +79,13 @@ fn runs_that_find_nothing_back_off_and_failed_ones_suspend(dialect: Dialect) {
     assert_eq!(scheduled(&mut installation)["status"], "done");
     set(&mut installation, "back_off_max", 0);
 
-    // Failed runs.
-    set(&mut installation, "suspend_after", 2);
-    let (right, of) = match dialect {
+    failed_runs_suspend(&mut installation);
+}
+
+/// Runs that fail one after the other, and what ends the suspension.
+fn failed_runs_suspend(installation: &mut Installation) {
+    set(installation, "suspend_after", 2);
+    let (right, of) = match installation.dialect {
         Dialect::Postgres => ("DELETE ON jobs", format!("{}_owner", installation.control)),
         Dialect::Mysql | Dialect::Mariadb => {
             ("DELETE ON jobs", format!("{}_owner", installation.control))
@@ -106,7 +110,7 @@ fn runs_that_find_nothing_back_off_and_failed_ones_suspend(dialect: Dialect) {
             "SELECT COUNT(*) FROM W.metrics WHERE name = 'windrow_suspended' AND value = 1";
         assert_eq!(installation.number(metric), 1);
     };
-    fail(&mut installation);
+    fail(installation);
     // One by hand that fails as well cures nothing, nor does the right alone.
     assert_eq!(
         installation.run(json!({})).expect("a run")["status"],
@@ -114,18 +118,18 @@ fn runs_that_find_nothing_back_off_and_failed_ones_suspend(dialect: Dialect) {
     );
     installation.execute(&format!("GRANT {right} TO {of}"));
     assert_refused(
-        &mut installation,
+        installation,
         "suspended after 2 failed runs in a row, the last one: error ",
     );
     assert_eq!(
         installation.run(json!({})).expect("a run")["rules"][0]["rows"],
         1
     );
-    assert_eq!(scheduled(&mut installation)["status"], "done");
-    fail(&mut installation);
+    assert_eq!(scheduled(installation)["status"], "done");
+    fail(installation);
     installation.execute(&format!("GRANT {right} TO {of}"));
     installation.arm();
-    assert_eq!(scheduled(&mut installation)["rules"][0]["rows"], 1);
+    assert_eq!(scheduled(installation)["rules"][0]["rows"], 1);
     // What crashed has failed, too.
     for _ in 0..2 {
         installation.execute(
@@ -135,10 +139,10 @@ fn runs_that_find_nothing_back_off_and_failed_ones_suspend(dialect: Dialect) {
         );
     }
     assert_refused(
-        &mut installation,
+        installation,
         "suspended after 2 failed runs in a row, the last one: its session vanished",
     );
     installation.run(json!({})).expect("a run");
-    assert_eq!(scheduled(&mut installation)["status"], "done");
+    assert_eq!(scheduled(installation)["status"], "done");
     assert_eq!(installation.number("SELECT COUNT(*) FROM W.refusal"), 0);
 }

@@ -1,7 +1,7 @@
 //! From a bare schema to the first runs, and back.
 
 use super::{Database, W, command, roles};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::tests;
 
@@ -133,51 +133,9 @@ fn policies_preview_arm_and_runs() {
         .windrow("policy set SPEC --scope everything")
         .expect(2, &["not a scope of rule workflow_instances: 'everything'"]);
 
-    database.windrow("preview SPEC").expect(
-        0,
-        &[
-            "not armed, a run would be refused",
-            "would go, in",
-            "NON_FINAL_MEMBER",
-            "a member has not ended",
-        ],
-    );
-    let preview = database
-        .windrow("preview SPEC --output json")
-        .expect(0, &[])
-        .json();
+    let preview = previews(&mut database, &nine);
     let rule = &preview["rules"][0];
     let instances = database.number("SELECT count(*) FROM t_ds_workflow_instance");
-    assert!(
-        rule["candidateFamilyCount"].as_i64() > nine["rules"][0]["candidateFamilyCount"].as_i64()
-    );
-    assert!(
-        rule["candidateFamilyCount"]
-            .as_i64()
-            .is_some_and(|count| count > 100)
-    );
-    assert!(
-        rule["candidateWorkflowInstanceCount"]
-            .as_i64()
-            .is_some_and(|count| count > 100 && count < instances)
-    );
-    assert!(
-        rule["candidateTaskInstanceCount"]
-            .as_i64()
-            .is_some_and(|count| count > 1000)
-    );
-    assert!(rule["oldestEndTime"].is_string());
-    assert_eq!(
-        rule["sampleRootWorkflowInstanceIds"]
-            .as_array()
-            .map(Vec::len),
-        Some(10)
-    );
-    assert!(
-        rule["skippedFamilies"]["NON_FINAL_MEMBER"]
-            .as_i64()
-            .is_some_and(|count| count > 0)
-    );
 
     database.windrow("run SPEC").expect(2, &["counting what would go", "error: not armed: nothing is deleted before someone said so (SQLSTATE 55000)", "hint: Read SELECT windrow_dolphinscheduler.preview(), then CALL windrow_dolphinscheduler.arm()."]);
     let dry = database
@@ -240,6 +198,61 @@ fn policies_preview_arm_and_runs() {
         ],
     );
 
+    is_told_afterwards(&mut database, done);
+}
+
+/// What would go, after a policy for a tenth project.
+fn previews(database: &mut Database, nine: &Value) -> Value {
+    database.windrow("preview SPEC").expect(
+        0,
+        &[
+            "not armed, a run would be refused",
+            "would go, in",
+            "NON_FINAL_MEMBER",
+            "a member has not ended",
+        ],
+    );
+    let preview = database
+        .windrow("preview SPEC --output json")
+        .expect(0, &[])
+        .json();
+    let rule = &preview["rules"][0];
+    let instances = database.number("SELECT count(*) FROM t_ds_workflow_instance");
+    assert!(
+        rule["candidateFamilyCount"].as_i64() > nine["rules"][0]["candidateFamilyCount"].as_i64()
+    );
+    assert!(
+        rule["candidateFamilyCount"]
+            .as_i64()
+            .is_some_and(|count| count > 100)
+    );
+    assert!(
+        rule["candidateWorkflowInstanceCount"]
+            .as_i64()
+            .is_some_and(|count| count > 100 && count < instances)
+    );
+    assert!(
+        rule["candidateTaskInstanceCount"]
+            .as_i64()
+            .is_some_and(|count| count > 1000)
+    );
+    assert!(rule["oldestEndTime"].is_string());
+    assert_eq!(
+        rule["sampleRootWorkflowInstanceIds"]
+            .as_array()
+            .map(Vec::len),
+        Some(10)
+    );
+    assert!(
+        rule["skippedFamilies"]["NON_FINAL_MEMBER"]
+            .as_i64()
+            .is_some_and(|count| count > 0)
+    );
+    preview
+}
+
+/// What verify, history and status say of what was done.
+fn is_told_afterwards(database: &mut Database, done: &Value) {
     database
         .windrow("verify SPEC")
         .expect(0, &["clean\n", "undeletable"]);
@@ -338,6 +351,12 @@ fn holds_settings_purge_and_pause() {
         1
     );
 
+    settings(&database);
+
+    pauses(&mut database);
+}
+
+fn settings(database: &Database) {
     database
         .windrow("settings set SPEC batch_families 25")
         .expect(0, &["`batch_families` is 25"]);
@@ -369,7 +388,9 @@ fn holds_settings_purge_and_pause() {
         .expect(0, &["is the spec's again"]);
     let settings = database.windrow("setting list SPEC --output json").json();
     assert_eq!(settings[0]["value"], settings[0]["spec_value"]);
+}
 
+fn pauses(database: &mut Database) {
     database
         .windrow("pause SPEC --reason night")
         .expect(0, &["paused"]);

@@ -106,18 +106,7 @@ fn from_install_to_uninstall() {
 fn policies_preview_arm_and_runs() {
     for flavour in flavours(Flavour::Mariadb) {
         let mut server = Server::history(flavour);
-        server
-            .windrow("policy set SPEC --scope 8104250113728 --retention 45d --note ours")
-            .expect(0, &["policy of scope `8104250113728` is set"]);
-        server
-            .windrow("policy list SPEC")
-            .expect(0, &["retention", "45 days", "30 days", "ours"]);
-        server
-            .windrow("policy set SPEC --scope 8104250113728 --retention 3d")
-            .expect(2, &["is under the minimum", "SQLSTATE 22023", "hint: "]);
-        server
-            .windrow("policy set SPEC --scope everything")
-            .expect(2, &["not a scope of rule workflow_instances: 'everything'"]);
+        policies(&server);
         server.windrow("preview SPEC").expect(
             0,
             &[
@@ -158,29 +147,7 @@ fn policies_preview_arm_and_runs() {
             0,
             &["armed: runs of `dolphinscheduler` delete from now on in m"],
         );
-        server
-            .windrow("hold set SPEC --key 1 --reason audit")
-            .expect(0, &["family `1` is on hold"]);
-        server
-            .windrow("hold list SPEC")
-            .expect(0, &["audit", "root@127.0.0.1"]);
-        server
-            .windrow("purge SPEC --key 1 --key 99999999")
-            .expect(1, &["a hold keeps it", "no family has this root"]);
-        server
-            .windrow("hold release SPEC --key 1")
-            .expect(0, &["family `1` is released"]);
-
-        server
-            .windrow("pause SPEC --reason release")
-            .expect(0, &["paused"]);
-        server
-            .windrow("run SPEC --no-estimate")
-            .expect(1, &["refused: paused by root@127.0.0.1 since"]);
-        server
-            .windrow("status SPEC")
-            .expect(0, &["armed      yes", "paused     yes", "release"]);
-        server.windrow("resume SPEC").expect(0, &["resumed"]);
+        holds_and_a_pause(&server);
         server.windrow("run SPEC --run-families 20").expect(
             0,
             &["stopped, run_families reached", ": 20 families, ", "rows/s"],
@@ -197,48 +164,93 @@ fn policies_preview_arm_and_runs() {
                 "rule workflow_instances: 0 families, 0 rows",
             ],
         );
-        let history = server
-            .windrow("history SPEC --limit 3 --output json")
-            .json();
-        let figures: Vec<_> = history
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|run| (run["families"].as_i64(), run["status"].as_str()))
-            .collect();
-        assert_eq!(
-            figures,
-            [
-                (Some(0), Some("done")),
-                (Some(families - 20), Some("done")),
-                (Some(20), Some("stopped"))
-            ]
-        );
-        let drain = |program: &str, limit: &str| {
-            let word = format!("{program} {{path}}");
-            let words = [
-                "artifacts",
-                "drain",
-                SPEC,
-                "--command",
-                &word,
-                "--limit",
-                limit,
-            ];
-            let mut command = command(&words);
-            command.args(["--url", &server.url]);
-            Said::of(command.output().expect("windrow starts"))
-        };
-        drain("true", "70").expect(0, &["70 files removed, 0 failed"]);
-        drain("false", "2").expect(1, &["0 files removed, 2 failed"]);
-        server
-            .windrow("artifacts list SPEC")
-            .expect(0, &["ended with 1"]);
-        server.sql("SET GLOBAL event_scheduler = ON");
-        server
-            .windrow("verify SPEC")
-            .expect(0, &["clean\n", "undeletable"]);
+        history_and_files(&mut server, families);
     }
+}
+
+fn policies(server: &Server) {
+    server
+        .windrow("policy set SPEC --scope 8104250113728 --retention 45d --note ours")
+        .expect(0, &["policy of scope `8104250113728` is set"]);
+    server
+        .windrow("policy list SPEC")
+        .expect(0, &["retention", "45 days", "30 days", "ours"]);
+    server
+        .windrow("policy set SPEC --scope 8104250113728 --retention 3d")
+        .expect(2, &["is under the minimum", "SQLSTATE 22023", "hint: "]);
+    server
+        .windrow("policy set SPEC --scope everything")
+        .expect(2, &["not a scope of rule workflow_instances: 'everything'"]);
+}
+
+fn holds_and_a_pause(server: &Server) {
+    server
+        .windrow("hold set SPEC --key 1 --reason audit")
+        .expect(0, &["family `1` is on hold"]);
+    server
+        .windrow("hold list SPEC")
+        .expect(0, &["audit", "root@127.0.0.1"]);
+    server
+        .windrow("purge SPEC --key 1 --key 99999999")
+        .expect(1, &["a hold keeps it", "no family has this root"]);
+    server
+        .windrow("hold release SPEC --key 1")
+        .expect(0, &["family `1` is released"]);
+
+    server
+        .windrow("pause SPEC --reason release")
+        .expect(0, &["paused"]);
+    server
+        .windrow("run SPEC --no-estimate")
+        .expect(1, &["refused: paused by root@127.0.0.1 since"]);
+    server
+        .windrow("status SPEC")
+        .expect(0, &["armed      yes", "paused     yes", "release"]);
+    server.windrow("resume SPEC").expect(0, &["resumed"]);
+}
+
+fn history_and_files(server: &mut Server, families: i64) {
+    let history = server
+        .windrow("history SPEC --limit 3 --output json")
+        .json();
+    let figures: Vec<_> = history
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|run| (run["families"].as_i64(), run["status"].as_str()))
+        .collect();
+    assert_eq!(
+        figures,
+        [
+            (Some(0), Some("done")),
+            (Some(families - 20), Some("done")),
+            (Some(20), Some("stopped"))
+        ]
+    );
+    let drain = |program: &str, limit: &str| {
+        let word = format!("{program} {{path}}");
+        let words = [
+            "artifacts",
+            "drain",
+            SPEC,
+            "--command",
+            &word,
+            "--limit",
+            limit,
+        ];
+        let mut command = command(&words);
+        command.args(["--url", &server.url]);
+        Said::of(command.output().expect("windrow starts"))
+    };
+    drain("true", "70").expect(0, &["70 files removed, 0 failed"]);
+    drain("false", "2").expect(1, &["0 files removed, 2 failed"]);
+    server
+        .windrow("artifacts list SPEC")
+        .expect(0, &["ended with 1"]);
+    server.sql("SET GLOBAL event_scheduler = ON");
+    server
+        .windrow("verify SPEC")
+        .expect(0, &["clean\n", "undeletable"]);
 }
 
 /// What a program reads is the same everywhere: the names in each document, and whether a value is a truth.

@@ -148,13 +148,7 @@ fn orphans(client: &mut Client) -> Result<Vec<i64>> {
 /// MySQL runs no handler at KILL QUERY, and the session that stays may commit what the batch had done so far. The links of
 /// a family may be gone then, and its members still there.
 fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialect) -> Result<()> {
-    let twin = History::shared(dialect)?;
-    let mut other = twin.connect()?;
-    let as_of = other.present()?;
-    let run = other.run(&json!({"as_of": as_of}))?;
-    ensure!(run["status"] == "done", "{run}");
-    let expected = other.digest()?;
-    drop(other);
+    let (as_of, expected) = undisturbed(dialect)?;
 
     let history = History::shared(dialect)?;
     let mut client = history.connect()?;
@@ -243,6 +237,22 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
             "after {round}: {result}"
         );
     }
+    finish(&mut client, &as_of, &expected, &killed)
+}
+
+/// The instant of a run that nothing disturbs, and what it leaves.
+fn undisturbed(dialect: Dialect) -> Result<(String, Vec<String>)> {
+    let twin = History::shared(dialect)?;
+    let mut other = twin.connect()?;
+    let as_of = other.present()?;
+    let run = other.run(&json!({"as_of": as_of}))?;
+    ensure!(run["status"] == "done", "{run}");
+    let expected = other.digest()?;
+    Ok((as_of, expected))
+}
+
+/// What is left goes with the next run, and the ledger tells of the runs that were killed.
+fn finish(client: &mut Client, as_of: &str, expected: &[String], killed: &[i64]) -> Result<()> {
     ensure!(killed.len() > 10, "only {} points were met", killed.len());
     let run = client.run(&json!({"as_of": as_of}))?;
     ensure!(run["status"] == "done", "{run}");
@@ -250,7 +260,7 @@ fn what_the_session_of_a_killed_run_commits_is_told_and_finished(dialect: Dialec
         client.digest()? == expected,
         "another state than undisturbed"
     );
-    if dialect == Dialect::Mysql {
+    if client.dialect == Dialect::Mysql {
         ensure!(client.number("SELECT COUNT(*) FROM W.unfinished")? == 0);
         let told = client.number(
             "SELECT COUNT(*) FROM W.run AS r WHERE r.status = 'crashed' AND r.reason LIKE 'killed inside a batch%'",

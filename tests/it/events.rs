@@ -332,22 +332,24 @@ fn every_worker_has_an_event(flavour: Flavour) {
     installation.execute("DROP EVENT W.run_worker_2");
 }
 
+/// What verify() says of the schedule.
+fn told(installation: &mut Installation) -> Vec<String> {
+    let document = installation.call("verify", json!({})).expect("verify");
+    checks(&document, "schedule")
+        .iter()
+        .map(|check| {
+            format!(
+                "{} {}: {}",
+                check["severity"].as_str().unwrap_or_default(),
+                check["object"].as_str().unwrap_or_default(),
+                check["detail"].as_str().unwrap_or_default()
+            )
+        })
+        .collect::<Vec<_>>()
+}
+
 fn verify_tells_why_no_event_runs(flavour: Flavour) {
     let graph = dolphinscheduler(Shared::Closed);
-    let told = |installation: &mut Installation| {
-        let document = installation.call("verify", json!({})).expect("verify");
-        checks(&document, "schedule")
-            .iter()
-            .map(|check| {
-                format!(
-                    "{} {}: {}",
-                    check["severity"].as_str().unwrap_or_default(),
-                    check["object"].as_str().unwrap_or_default(),
-                    check["detail"].as_str().unwrap_or_default()
-                )
-            })
-            .collect::<Vec<_>>()
-    };
     // On the server that other tests use, no events run.
     let dialect = match flavour {
         Flavour::Mysql => Dialect::Mysql,
@@ -414,7 +416,12 @@ fn verify_tells_why_no_event_runs(flavour: Flavour) {
     installation.execute("DROP EVENT W.run_line_2");
     installation.execute("DROP EVENT W.run");
 
-    // Without the owner role nothing works, verify() included; the file verify.sql tells why.
+    without_the_owner_role(&mut installation, graph);
+}
+
+/// Without the owner role nothing works, verify() included; the file verify.sql tells why.
+fn without_the_owner_role(installation: &mut Installation, graph: Graph) {
+    let (dialect, control) = (installation.dialect, installation.control.clone());
     let graph = Graph {
         name: control.trim_start_matches("windrow_").to_owned(),
         database: installation.name.clone(),
@@ -434,20 +441,20 @@ fn verify_tells_why_no_event_runs(flavour: Flavour) {
             .map(|row| row[3].clone().unwrap_or_default())
             .collect()
     };
-    let answers = known(&mut installation);
+    let answers = known(installation);
     assert!(
         !answers.is_empty() && answers.iter().all(|known| known == "1"),
         "{answers:?}"
     );
     installation.execute(&format!("DROP ROLE {control}_owner"));
-    let answers = known(&mut installation);
+    let answers = known(installation);
     assert!(answers.iter().all(|known| known == "0"), "{answers:?}");
     let error = installation
         .call("verify", json!({}))
         .expect_err("no definer");
     assert!(format!("{error:#}").contains("1449"), "{error:#}");
     apply(&mut installation.session, &bundle(dialect, &graph));
-    let texts = told(&mut installation);
+    let texts = told(installation);
     assert!(texts.len() == 1 && texts[0].starts_with("ok "), "{texts:?}");
     installation.arm();
     installation.run(json!({})).expect("a run");
@@ -558,18 +565,7 @@ fn a_replica_gets_the_purge_and_runs_no_event(flavour: Flavour) {
             Flavour::Mariadb => "SLAVESIDE_DISABLED",
         };
         assert!(event.starts_with(disabled), "{event}");
-        // Every transaction of the replica came from its source: no process, no identifier of its own.
-        let own = replica
-            .query(match flavour {
-                Flavour::Mysql => {
-                    "SELECT @@global.gtid_executed LIKE CONCAT('%', @@server_uuid, '%')"
-                }
-                Flavour::Mariadb => {
-                    "SELECT @@global.gtid_binlog_pos LIKE CONCAT('%-', @@server_id, '-%')"
-                }
-            })
-            .expect("the transactions");
-        assert_eq!(own.trim(), "0");
+        has_none_of_its_own(&replica, flavour);
         let verify = replica
             .query(&format!("CALL {control}.verify('{{}}')"))
             .expect("verify");
@@ -578,25 +574,42 @@ fn a_replica_gets_the_purge_and_runs_no_event(flavour: Flavour) {
             "{verify}"
         );
 
-        // Made the source, with the event enabled, it still waits for somebody to arm it.
         if format == "MIXED" {
-            let stop = match flavour {
-                Flavour::Mysql => "STOP REPLICA",
-                Flavour::Mariadb => "STOP SLAVE",
-            };
-            replica
-                .query(&format!("{stop}; ALTER EVENT {control}.run ENABLE"))
-                .expect("a promotion");
-            let refused = format!(
-                "SELECT COUNT(*) FROM {control}.refusal WHERE reason LIKE 'armed on another server%'"
-            );
-            until("a refusal", || {
-                let count = replica.query(&refused).expect("the refusals");
-                if count.trim() == "0" {
-                    return Err(count);
-                }
-                Ok(())
-            });
+            promote(&replica, flavour, control);
         }
     }
+}
+
+/// Every transaction of the replica came from its source: no process, no identifier of its own.
+fn has_none_of_its_own(replica: &Mysql, flavour: Flavour) {
+    let own = replica
+        .query(match flavour {
+            Flavour::Mysql => "SELECT @@global.gtid_executed LIKE CONCAT('%', @@server_uuid, '%')",
+            Flavour::Mariadb => {
+                "SELECT @@global.gtid_binlog_pos LIKE CONCAT('%-', @@server_id, '-%')"
+            }
+        })
+        .expect("the transactions");
+    assert_eq!(own.trim(), "0");
+}
+
+/// Made the source, with the event enabled, it still waits for somebody to arm it.
+fn promote(replica: &Mysql, flavour: Flavour, control: &str) {
+    let stop = match flavour {
+        Flavour::Mysql => "STOP REPLICA",
+        Flavour::Mariadb => "STOP SLAVE",
+    };
+    replica
+        .query(&format!("{stop}; ALTER EVENT {control}.run ENABLE"))
+        .expect("a promotion");
+    let refused = format!(
+        "SELECT COUNT(*) FROM {control}.refusal WHERE reason LIKE 'armed on another server%'"
+    );
+    until("a refusal", || {
+        let count = replica.query(&refused).expect("the refusals");
+        if count.trim() == "0" {
+            return Err(count);
+        }
+        Ok(())
+    });
 }

@@ -261,6 +261,19 @@ fn refused(database: &mut Installation, hold: Value, states: &[&str]) {
     assert_eq!(database.number("SELECT count(*) FROM W.hold"), 0, "{hold}");
 }
 
+/// What no column could have as a key.
+fn no_keys() -> [Value; 7] {
+    [
+        json!(null),
+        json!(""),
+        json!({}),
+        json!([]),
+        json!(["x"]),
+        json!("x".repeat(300)),
+        json!([1, 2, 3, 4]),
+    ]
+}
+
 fn a_hold_of_nothing_is_an_error_unless_it_is_meant(dialect: Dialect) {
     let mut database = database(dialect);
     for (rule, row, key, _) in spellings(dialect) {
@@ -283,15 +296,7 @@ fn a_hold_of_nothing_is_an_error_unless_it_is_meant(dialect: Dialect) {
             .call("release_hold", released)
             .expect_err("no such hold");
         assert_eq!(failure::sqlstate(&error), Some("WD003"), "{error:#}");
-        for odd in [
-            json!(null),
-            json!(""),
-            json!({}),
-            json!([]),
-            json!(["x"]),
-            json!("x".repeat(300)),
-            json!([1, 2, 3, 4]),
-        ] {
+        for odd in no_keys() {
             refused(&mut database, hold(json!({"key": odd})), ODD);
         }
         if rule != "words" && rule != "tasks" {

@@ -270,41 +270,10 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
     );
     installation.execute("UPDATE heartbeat SET seen_at = '2037-01-01'");
 
-    // A session that may still want to see what others have changed since.
-    let mut reader = installation.connect();
-    reader
-        .execute(if postgres {
-            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class"
-        } else {
-            "START TRANSACTION WITH CONSISTENT SNAPSHOT"
-        })
-        .expect("a snapshot");
-    for turn in 0..9 {
-        installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
-    }
-    set(&mut installation, &[("max_old_snapshot", 3)]);
-    wait_for(&mut installation, "", " (max_old_snapshot 3)");
-    reader.execute("COMMIT").expect("the end of the snapshot");
-    set(&mut installation, &[("max_old_snapshot", 0)]);
+    an_old_snapshot(&mut installation);
 
     if postgres {
-        // A replica that is away.
-        let slot = format!("away_{}", installation.name);
-        installation.execute(&format!(
-            "SELECT pg_create_physical_replication_slot('{slot}', true)"
-        ));
-        // The next two files of the WAL, each with something in it.
-        for turn in 0..2 {
-            installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
-            installation.execute("SELECT pg_switch_wal()");
-        }
-        set(&mut installation, &[("max_replica_wal", 1)]);
-        wait_for(
-            &mut installation,
-            &format!("replication slot {slot}, which is "),
-            " MB of WAL behind (max_replica_wal 1)",
-        );
-        installation.execute(&format!("SELECT pg_drop_replication_slot('{slot}')"));
+        a_replica_that_is_away(&mut installation);
     }
 
     wait_for(&mut installation, query, "");
@@ -321,19 +290,66 @@ fn a_run_waits_while_something_speaks_against_a_batch(dialect: Dialect) {
         other.join().expect("a session").expect("a lock");
     }
 
-    // The query of the spec stands in a routine as it was generated.
+    no_routine_is_edited(&mut installation);
+
+    one_that_only_waited(&mut installation, (close, open), query);
+}
+
+/// The query of the spec stands in a routine as it was generated.
+fn no_routine_is_edited(installation: &mut Installation) {
     let verify = installation.call("verify", json!({})).expect("verify");
     let checks = verify["checks"].as_array().expect("checks").iter();
     let edited: Vec<_> = checks
         .filter(|check| check["check"] == "routine" && check["severity"] != "ok")
         .collect();
     assert!(edited.is_empty(), "{edited:?}");
+}
 
-    // A run that only waited has deleted nothing, and says why.
-    add(&mut installation, 3);
+/// A session that may still want to see what others have changed since.
+fn an_old_snapshot(installation: &mut Installation) {
+    let mut reader = installation.connect();
+    reader
+        .execute(if installation.dialect == Dialect::Postgres {
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class"
+        } else {
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT"
+        })
+        .expect("a snapshot");
+    for turn in 0..9 {
+        installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
+    }
+    set(installation, &[("max_old_snapshot", 3)]);
+    wait_for(installation, "", " (max_old_snapshot 3)");
+    reader.execute("COMMIT").expect("the end of the snapshot");
+    set(installation, &[("max_old_snapshot", 0)]);
+}
+
+/// A replica that is away.
+fn a_replica_that_is_away(installation: &mut Installation) {
+    let slot = format!("away_{}", installation.name);
+    installation.execute(&format!(
+        "SELECT pg_create_physical_replication_slot('{slot}', true)"
+    ));
+    // The next two files of the WAL, each with something in it.
+    for turn in 0..2 {
+        installation.execute(&format!("UPDATE W.control SET paused_reason = '{turn}'"));
+        installation.execute("SELECT pg_switch_wal()");
+    }
+    set(installation, &[("max_replica_wal", 1)]);
+    wait_for(
+        installation,
+        &format!("replication slot {slot}, which is "),
+        " MB of WAL behind (max_replica_wal 1)",
+    );
+    installation.execute(&format!("SELECT pg_drop_replication_slot('{slot}')"));
+}
+
+/// A run that only waited has deleted nothing, and says why.
+fn one_that_only_waited(installation: &mut Installation, (close, open): (&str, &str), query: &str) {
+    add(installation, 3);
     installation.execute(close);
     let (runner, _, _) = installation.call_aside("run", json!({}));
-    wait_for(&mut installation, query, "");
+    wait_for(installation, query, "");
     installation.execute("CALL W.pause('enough')");
     let (_, run) = runner.join().expect("a session");
     let run = run.expect("a run");

@@ -322,74 +322,76 @@ fn the_owner_role_has_what_the_batch_needs() -> Result<()> {
     Ok(())
 }
 
+/// Types, functions and operators that would be called by their names alone.
+fn hostile(types: &str) -> String {
+    let mut text = format!(
+        "CREATE TABLE evil.called (what text);
+             GRANT INSERT ON evil.called TO PUBLIC;
+             CREATE DOMAIN {types}.text AS varchar CHECK (length(VALUE) < 3);
+             CREATE DOMAIN {types}.json AS varchar CHECK (VALUE = 'evil');
+             CREATE DOMAIN {types}.jsonb AS varchar CHECK (VALUE = 'evil');
+             CREATE DOMAIN {types}.regclass AS varchar CHECK (VALUE = 'evil');"
+    );
+    for (name, arguments, returns) in [
+        ("now", "", "timestamptz"),
+        ("clock_timestamp", "", "timestamptz"),
+        (
+            "array_append",
+            "pg_catalog.text[], pg_catalog.text",
+            "pg_catalog.text[]",
+        ),
+        (
+            "jsonb_array_elements_text",
+            "pg_catalog.jsonb",
+            "pg_catalog.text",
+        ),
+        ("pg_backend_pid", "", "integer"),
+    ] {
+        text.push_str(&format!(
+            "CREATE FUNCTION evil.{name}({arguments}) RETURNS {returns} LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE EXCEPTION 'evil.{name} was called' USING ERRCODE = 'EV001'; END $$;"
+        ));
+    }
+    for (operator, left, right, returns) in [
+        ("=", "pg_catalog.text", "pg_catalog.text", "boolean"),
+        ("<>", "pg_catalog.text", "pg_catalog.text", "boolean"),
+        (
+            "->>",
+            "pg_catalog.jsonb",
+            "pg_catalog.text",
+            "pg_catalog.text",
+        ),
+        (
+            "->",
+            "pg_catalog.jsonb",
+            "pg_catalog.text",
+            "pg_catalog.jsonb",
+        ),
+        (
+            "||",
+            "pg_catalog.text",
+            "pg_catalog.text",
+            "pg_catalog.text",
+        ),
+        ("<", "timestamp", "timestamp", "boolean"),
+        ("=", "integer", "integer", "boolean"),
+    ] {
+        let function = format!("evil.op_{}", text.len());
+        text.push_str(&format!(
+            "CREATE FUNCTION {function}({left}, {right}) RETURNS {returns} LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE EXCEPTION 'the evil operator {operator} was called' USING ERRCODE = 'EV001'; END $$;
+                 CREATE OPERATOR evil.{operator} (FUNCTION = {function}, LEFTARG = {left}, RIGHTARG = {right});"
+        ));
+    }
+    text
+}
+
 /// What a caller brings along in his session changes nothing: no table, type, operator or function of his is used.
 fn hostile_objects_of_the_caller_are_not_used() -> Result<()> {
     let database = Database::create(server()?)?;
     let mut admin = database.connect()?;
     admin.batch_execute("CREATE SCHEMA evil AUTHORIZATION nick; GRANT USAGE ON SCHEMA evil TO PUBLIC; CREATE SCHEMA AUTHORIZATION olga")?;
     let expected = rig::call(&mut admin, "preview", &json!({}))?["rules"][0]["families"].clone();
-    let hostile = |types: &str| {
-        let mut text = format!(
-            "CREATE TABLE evil.called (what text);
-             GRANT INSERT ON evil.called TO PUBLIC;
-             CREATE DOMAIN {types}.text AS varchar CHECK (length(VALUE) < 3);
-             CREATE DOMAIN {types}.json AS varchar CHECK (VALUE = 'evil');
-             CREATE DOMAIN {types}.jsonb AS varchar CHECK (VALUE = 'evil');
-             CREATE DOMAIN {types}.regclass AS varchar CHECK (VALUE = 'evil');"
-        );
-        for (name, arguments, returns) in [
-            ("now", "", "timestamptz"),
-            ("clock_timestamp", "", "timestamptz"),
-            (
-                "array_append",
-                "pg_catalog.text[], pg_catalog.text",
-                "pg_catalog.text[]",
-            ),
-            (
-                "jsonb_array_elements_text",
-                "pg_catalog.jsonb",
-                "pg_catalog.text",
-            ),
-            ("pg_backend_pid", "", "integer"),
-        ] {
-            text.push_str(&format!(
-                "CREATE FUNCTION evil.{name}({arguments}) RETURNS {returns} LANGUAGE plpgsql AS
-                 $$ BEGIN RAISE EXCEPTION 'evil.{name} was called' USING ERRCODE = 'EV001'; END $$;"
-            ));
-        }
-        for (operator, left, right, returns) in [
-            ("=", "pg_catalog.text", "pg_catalog.text", "boolean"),
-            ("<>", "pg_catalog.text", "pg_catalog.text", "boolean"),
-            (
-                "->>",
-                "pg_catalog.jsonb",
-                "pg_catalog.text",
-                "pg_catalog.text",
-            ),
-            (
-                "->",
-                "pg_catalog.jsonb",
-                "pg_catalog.text",
-                "pg_catalog.jsonb",
-            ),
-            (
-                "||",
-                "pg_catalog.text",
-                "pg_catalog.text",
-                "pg_catalog.text",
-            ),
-            ("<", "timestamp", "timestamp", "boolean"),
-            ("=", "integer", "integer", "boolean"),
-        ] {
-            let function = format!("evil.op_{}", text.len());
-            text.push_str(&format!(
-                "CREATE FUNCTION {function}({left}, {right}) RETURNS {returns} LANGUAGE plpgsql AS
-                 $$ BEGIN RAISE EXCEPTION 'the evil operator {operator} was called' USING ERRCODE = 'EV001'; END $$;
-                 CREATE OPERATOR evil.{operator} (FUNCTION = {function}, LEFTARG = {left}, RIGHTARG = {right});"
-            ));
-        }
-        text
-    };
     let mut nick = database.connect_as("nick")?;
     nick.batch_execute(&hostile("evil"))?;
 

@@ -460,27 +460,7 @@ fn odd_history(
         sql += &format!(
             "INSERT INTO workflow_instance VALUES ({id}, NULL, {definition}, '{status}', '{created}', '{updated}');\n"
         );
-        for number in 0..random.random_range(0..4) {
-            let state = id * 10 + number;
-            states.push(state);
-            let completed = [
-                "'2025-11-01'",
-                "'2025-12-14'",
-                "'2025-12-14 23:59:59.999999'",
-                "'2025-12-15'",
-                "NULL",
-            ]
-            .choose(random)
-            .expect("there are some");
-            sql += &format!(
-                "INSERT INTO state_instance (id, workflow_instance_id, state_id, started_at, completed_at) VALUES ({state}, {id}, 's', '2025-10-01', {completed});\n"
-            );
-            if random.random_bool(0.5) {
-                sql += &format!(
-                    "INSERT INTO state_instance_owners VALUES ({state}, 'a'), ({state}, 'b');\n"
-                );
-            }
-        }
+        odd_states(&mut sql, &mut states, id, random);
         if random.random_bool(0.3) {
             sql += &format!(
                 "INSERT INTO persistent_attribute (workflow_instance_id, attribute_name, attribute_type) VALUES ({id}, 'a', 'STRING'), ({id}, 'b', 'DATE');\n"
@@ -506,6 +486,31 @@ fn odd_history(
         .set_setting("batch_families", families)
         .expect("a setting");
     (cutoffs, held)
+}
+
+/// States of an instance, with their owners.
+fn odd_states(sql: &mut String, states: &mut Vec<i32>, id: i32, random: &mut SmallRng) {
+    for number in 0..random.random_range(0..4) {
+        let state = id * 10 + number;
+        states.push(state);
+        let completed = [
+            "'2025-11-01'",
+            "'2025-12-14'",
+            "'2025-12-14 23:59:59.999999'",
+            "'2025-12-15'",
+            "NULL",
+        ]
+        .choose(random)
+        .expect("there are some");
+        *sql += &format!(
+            "INSERT INTO state_instance (id, workflow_instance_id, state_id, started_at, completed_at) VALUES ({state}, {id}, 's', '2025-10-01', {completed});\n"
+        );
+        if random.random_bool(0.5) {
+            *sql += &format!(
+                "INSERT INTO state_instance_owners VALUES ({state}, 'a'), ({state}, 'b');\n"
+            );
+        }
+    }
 }
 
 /// A state is part of what is judged: while someone changes it, its instance stays, and afterwards what it says counts.

@@ -16,7 +16,7 @@ use crate::rights;
 use crate::support::camunda::Camunda;
 use crate::support::database;
 use crate::support::effort::seeds;
-use crate::support::installation::call;
+use crate::support::installation::{Session, call};
 
 mod model;
 
@@ -232,7 +232,25 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     assert_eq!(told(&dry), told(&done));
     assert_eq!(times(&mut camunda), started);
 
-    // Killed in the middle of a batch, and its session gone: each family has its new time as a whole or not at all.
+    let middle = killed_in_a_batch(&mut camunda, &mut olga, &options, &expected);
+    a_held_one_is_finished_later(&mut camunda, &options, &middle, &expected);
+    assert_eq!(
+        camunda.texts(clocks),
+        untouched,
+        "times that the server set"
+    );
+    the_ledger_tells(&mut camunda);
+}
+
+/// Killed in the middle of a batch, and its session gone: each family has its new time as a whole or not at all.
+/// Answers the family.
+fn killed_in_a_batch(
+    camunda: &mut Camunda,
+    olga: &mut Session,
+    options: &Value,
+    expected: &[String],
+) -> Vec<String> {
+    let (dialect, control) = (camunda.windrow.dialect, camunda.windrow.control.clone());
     let torn = "SELECT count(*) FROM act_hi_actinst AS a JOIN act_hi_procinst AS p ON p.id_ = a.proc_inst_id_ WHERE NOT a.removal_time_ = p.removal_time_ OR (a.removal_time_ IS NULL) <> (p.removal_time_ IS NULL)";
     let apart = camunda.number(torn);
     let stop = camunda.either(
@@ -248,7 +266,7 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     camunda
         .windrow
         .until_asleep("a stamp in the middle", &runner, number);
-    let other = call(&mut olga, dialect, &control, "stamp", &options).expect("an answer");
+    let other = call(olga, dialect, &control, "stamp", options).expect("an answer");
     assert_eq!(other["status"], "refused", "{other}");
     camunda.execute(&camunda.either(
         format!("SELECT pg_terminate_backend({number}, 5000)"),
@@ -260,10 +278,18 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     camunda.execute(camunda.either("DROP FUNCTION public.stop() CASCADE", "DROP TRIGGER stop"));
     let batches = "SELECT p.batches FROM W.run_stamp AS p JOIN W.run AS r ON r.run_id = p.run_id WHERE r.status <> 'done'";
     assert!(camunda.number(batches) > 0, "it had begun");
-    assert_ne!(times(&mut camunda), expected);
+    assert_ne!(times(camunda), expected);
     assert!(camunda.number(torn) <= apart, "half a family is stamped");
+    middle
+}
 
-    // Someone holds a family: it is left to him, and the rest is finished.
+/// Someone holds a family: it is left to him, and the rest is finished.
+fn a_held_one_is_finished_later(
+    camunda: &mut Camunda,
+    options: &Value,
+    middle: &[String],
+    expected: &[String],
+) {
     camunda.set_setting("lock_timeout", 20);
     camunda.set_setting("retries", 0);
     let mut rival = camunda.connect();
@@ -283,16 +309,13 @@ fn a_stamp_of_a_realistic_history_is_finished_whatever_ends_it(dialect: Dialect)
     let rest = camunda.call("stamp", options.clone());
     assert_eq!(rest["rules"][0]["families"], 1, "{rest}");
     assert!(rest["rules"][0]["rows"].as_i64() > Some(0), "{rest}");
-    assert_eq!(times(&mut camunda), expected);
+    assert_eq!(times(camunda), expected);
     let again = camunda.call("stamp", options.clone());
     assert_eq!(again["rules"][0]["rows"], 0, "{again}");
-    assert_eq!(
-        camunda.texts(clocks),
-        untouched,
-        "times that the server set"
-    );
+}
 
-    // The ledger says who did what.
+/// The ledger says who did what.
+fn the_ledger_tells(camunda: &mut Camunda) {
     let statuses = camunda.texts("SELECT CONCAT(status, ' ', started_by) FROM W.run WHERE \"trigger\" = 'STAMP' ORDER BY run_id");
     let first: Vec<&str> = statuses
         .iter()

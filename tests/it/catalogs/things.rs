@@ -498,32 +498,32 @@ impl Free {
 pub(super) const TEXT: &str = "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
 pub(super) const TEXT_OF_POSTGRES: &str = "varchar(20)";
 
+/// How something is made and how it goes again, and how it is told, if it is.
+type Change = ((String, String), Option<String>);
+
 fn other(random: &mut SmallRng, dialect: Dialect, class: &'static str, number: usize) -> Thing {
     let going = *GOING.choose(random).expect("a table");
     let name = format!("other_{number}");
-    let key = if going == "tags" { "code" } else { "id" };
-    let postgres = dialect == Dialect::Postgres;
-    let drop_index = match dialect {
-        Dialect::Postgres => format!("DROP INDEX {name}"),
-        Dialect::Mysql | Dialect::Mariadb => format!("DROP INDEX {name} ON {going}"),
-    };
-    let child = |of: &str| {
-        (
-            format!("CREATE TABLE {name} () INHERITS ({of})"),
-            format!("DROP TABLE {name}"),
-        )
-    };
-    let engine = |of: &str, told: &str| {
-        let (make, undo) = (
-            format!("ALTER TABLE {of} ENGINE = MyISAM"),
-            format!("ALTER TABLE {of} ENGINE = InnoDB"),
-        );
-        ((make, undo), told.replace("TABLE", of))
-    };
-    let (of_engine, of_child) = ("table TABLE has the engine MyISAM", |of: &str| {
-        format!("table {name} inherits from {of}")
-    });
-    let ((make, undo), told) = match class {
+    let ((make, undo), told) = rule(random, class, going, &name)
+        .or_else(|| inheritance(random, class, going, number))
+        .or_else(|| engine(class, going, &name))
+        .unwrap_or_else(|| beside(random, dialect, class, going, &name));
+    let class = CLASSES
+        .iter()
+        .find(|known| known.name == class)
+        .map_or("index", |known| known.name);
+    Thing {
+        class,
+        make,
+        undo,
+        told,
+        told_later: None,
+        refuses: false,
+    }
+}
+
+fn rule(random: &mut SmallRng, class: &str, going: &str, name: &str) -> Option<Change> {
+    Some(match class {
         "rule on delete" => (
             (
                 format!(
@@ -553,8 +553,23 @@ fn other(random: &mut SmallRng, dialect: Dialect, class: &'static str, number: u
             )),
         ),
         "rule on another event" | "rule that is switched off" => {
-            (idle_rule(random, class, going, &name), None)
+            (idle_rule(random, class, going, name), None)
         }
+        _ => return None,
+    })
+}
+
+fn inheritance(random: &mut SmallRng, class: &str, going: &str, number: usize) -> Option<Change> {
+    let name = format!("other_{number}");
+    let key = key_of(going);
+    let child = |of: &str| {
+        (
+            format!("CREATE TABLE {name} () INHERITS ({of})"),
+            format!("DROP TABLE {name}"),
+        )
+    };
+    let of_child = |of: &str| format!("table {name} inherits from {of}");
+    Some(match class {
         "table that inherits from one that goes" => {
             let (make, undo) = child(going);
             (
@@ -580,14 +595,22 @@ fn other(random: &mut SmallRng, dialect: Dialect, class: &'static str, number: u
             ),
             None,
         ),
-        "engine of a table that goes" => {
-            let (both, told) = engine(going, of_engine);
-            (both, Some(told))
-        }
-        "engine of a table that is set" => {
-            let (both, told) = engine("notes", of_engine);
-            (both, Some(told))
-        }
+        _ => return None,
+    })
+}
+
+fn engine(class: &str, going: &str, name: &str) -> Option<Change> {
+    let change = |of: &str| {
+        let (make, undo) = (
+            format!("ALTER TABLE {of} ENGINE = MyISAM"),
+            format!("ALTER TABLE {of} ENGINE = InnoDB"),
+        );
+        let told = format!("table {of} has the engine MyISAM");
+        ((make, undo), Some(told))
+    };
+    Some(match class {
+        "engine of a table that goes" => change(going),
+        "engine of a table that is set" => change("notes"),
         "engine of another table" => (
             (
                 format!("CREATE TABLE {name} (id integer) ENGINE = MyISAM"),
@@ -595,6 +618,18 @@ fn other(random: &mut SmallRng, dialect: Dialect, class: &'static str, number: u
             ),
             None,
         ),
+        _ => return None,
+    })
+}
+
+fn beside(random: &mut SmallRng, dialect: Dialect, class: &str, going: &str, name: &str) -> Change {
+    let key = key_of(going);
+    let postgres = dialect == Dialect::Postgres;
+    let drop_index = match dialect {
+        Dialect::Postgres => format!("DROP INDEX {name}"),
+        Dialect::Mysql | Dialect::Mariadb => format!("DROP INDEX {name} ON {going}"),
+    };
+    match class {
         "view in the place of a table" => (
             (
                 format!(
@@ -658,19 +693,11 @@ fn other(random: &mut SmallRng, dialect: Dialect, class: &'static str, number: u
             ),
             None,
         ),
-    };
-    let class = CLASSES
-        .iter()
-        .find(|known| known.name == class)
-        .map_or("index", |known| known.name);
-    Thing {
-        class,
-        make,
-        undo,
-        told,
-        told_later: None,
-        refuses: false,
     }
+}
+
+fn key_of(table: &str) -> &'static str {
+    if table == "tags" { "code" } else { "id" }
 }
 
 /// A rule that does nothing when rows go or are set.

@@ -31,9 +31,8 @@ fn findings(database: &Database, words: &str) -> (i32, Vec<String>) {
     (said.code, found)
 }
 
-fn each_misfit_has_its_code() {
-    let mut database = Database::bare();
-    let cases: &[(&str, &str, i32, &[&str])] = &[
+/// What is done, what undoes it, how `check` ends, and what it finds.
+const MISFITS: &[(&str, &str, i32, &[&str])] = &[
         (
             "ALTER TABLE t_ds_serial_command RENAME TO t_ds_serial_commands",
             "ALTER TABLE t_ds_serial_commands RENAME TO t_ds_serial_command",
@@ -136,8 +135,11 @@ fn each_misfit_has_its_code() {
             1,
             &["warning partitioned t_ds_serial_command"],
         ),
-    ];
-    for (change, undo, code, expected) in cases {
+];
+
+fn each_misfit_has_its_code() {
+    let mut database = Database::bare();
+    for (change, undo, code, expected) in MISFITS {
         database.sql(change);
         let found = findings(&database, SPEC);
         assert_eq!(
@@ -312,35 +314,7 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         .windrow("run SPEC --run-families 20 --no-estimate")
         .expect(0, &["20"]);
     let before = written(&mut database);
-    // A column is younger, a function answered something else, a view had other columns, parameters were fewer, and one
-    // function is no longer needed.
-    let hashed = |name: &str, body: &str| {
-        format!(
-            "CREATE FUNCTION {W}.{name} RETURNS integer LANGUAGE sql AS '{body}';
-             DO $$ BEGIN EXECUTE format('COMMENT ON FUNCTION {W}.{name} IS %L', concat('Older. [body ', left(encode(sha256(convert_to('{body}', 'UTF8')), 'hex'), 12), ']')); END $$;"
-        )
-    };
-    database.sql(&format!(
-        "ALTER TABLE {W}.policy DROP COLUMN note;
-         DROP FUNCTION {W}.kept_back();
-         DROP VIEW {W}.scheduling CASCADE;
-         CREATE VIEW {W}.scheduling AS SELECT 1 AS older;
-         CREATE VIEW {W}.upon AS SELECT * FROM {W}.scheduling;
-         CREATE FUNCTION {W}.mine() RETURNS integer LANGUAGE sql AS 'SELECT 5';"
-    ));
-    database.sql(&hashed("kept_back()", "SELECT 1"));
-    database.sql(&hashed("next_batch(bigint)", "SELECT 2"));
-    database.sql(&hashed("gone_batch()", "SELECT 3"));
-    // Only its parameters were others.
-    database.sql(&format!(
-        "DO $$
-         DECLARE
-             v_oid oid := '{W}.is_own(bigint)'::regprocedure;
-         BEGIN
-             EXECUTE replace(pg_get_functiondef(v_oid), 'bigint)', 'bigint, p_older bigint)');
-             EXECUTE format('COMMENT ON FUNCTION {W}.is_own(bigint, bigint) IS %L', concat('Older. ', obj_description(v_oid)));
-         END $$;"
-    ));
+    make_older(&mut database);
     let said = database.windrow("diff SPEC").expect(
         1,
         &[
@@ -379,7 +353,53 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         .expect(0, &["done, nothing left"]);
     database.windrow("verify SPEC").expect(0, &["clean\n"]);
 
-    // A spec that asks for triggers no more.
+    triggers_go_with_the_wish(&mut database);
+
+    what_changes_beside_is_told(&mut database);
+    let bare = Database::bare();
+    bare.windrow("diff SPEC").expect(
+        2,
+        &[
+            "error: `windrow_dolphinscheduler` is not installed in",
+            "hint: windrow install",
+        ],
+    );
+}
+
+/// A column is younger, a function answered something else, a view had other columns, parameters were fewer, and one
+/// function is no longer needed.
+fn make_older(database: &mut Database) {
+    let hashed = |name: &str, body: &str| {
+        format!(
+            "CREATE FUNCTION {W}.{name} RETURNS integer LANGUAGE sql AS '{body}';
+             DO $$ BEGIN EXECUTE format('COMMENT ON FUNCTION {W}.{name} IS %L', concat('Older. [body ', left(encode(sha256(convert_to('{body}', 'UTF8')), 'hex'), 12), ']')); END $$;"
+        )
+    };
+    database.sql(&format!(
+        "ALTER TABLE {W}.policy DROP COLUMN note;
+         DROP FUNCTION {W}.kept_back();
+         DROP VIEW {W}.scheduling CASCADE;
+         CREATE VIEW {W}.scheduling AS SELECT 1 AS older;
+         CREATE VIEW {W}.upon AS SELECT * FROM {W}.scheduling;
+         CREATE FUNCTION {W}.mine() RETURNS integer LANGUAGE sql AS 'SELECT 5';"
+    ));
+    database.sql(&hashed("kept_back()", "SELECT 1"));
+    database.sql(&hashed("next_batch(bigint)", "SELECT 2"));
+    database.sql(&hashed("gone_batch()", "SELECT 3"));
+    // Only its parameters were others.
+    database.sql(&format!(
+        "DO $$
+         DECLARE
+             v_oid oid := '{W}.is_own(bigint)'::regprocedure;
+         BEGIN
+             EXECUTE replace(pg_get_functiondef(v_oid), 'bigint)', 'bigint, p_older bigint)');
+             EXECUTE format('COMMENT ON FUNCTION {W}.is_own(bigint, bigint) IS %L', concat('Older. ', obj_description(v_oid)));
+         END $$;"
+    ));
+}
+
+/// A spec that asks for triggers no more.
+fn triggers_go_with_the_wish(database: &mut Database) {
     let folder = tempfile::tempdir().expect("a folder");
     let guarded = guarded(folder.path());
     database
@@ -393,8 +413,10 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         .expect(0, &["drop routine "]);
     assert_eq!(database.number(triggers), 0);
     database.windrow("diff SPEC").expect(0, &["as generated: "]);
+}
 
-    // What changes beside the control schema.
+/// What changes beside the control schema.
+fn what_changes_beside_is_told(database: &mut Database) {
     database.sql(
         "DROP INDEX windrow_t_ds_command_workflow_instance_id;
          CREATE TABLE note (task integer REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)",
@@ -418,13 +440,5 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
     database.windrow("verify SPEC").expect(
         1,
         &["windrow_t_ds_command_workflow_instance_id", "references t_ds_task_instance by note_task_fkey (on delete cascade), and the spec does not know it"],
-    );
-    let bare = Database::bare();
-    bare.windrow("diff SPEC").expect(
-        2,
-        &[
-            "error: `windrow_dolphinscheduler` is not installed in",
-            "hint: windrow install",
-        ],
     );
 }

@@ -137,8 +137,14 @@ fn files_go_by_the_command() {
         .expect(0, &["`sh` ended with 3", "stuck.log"])
         .without(&["plain.log"]);
 
-    // Nothing is tried again before its time, and no run waits for it.
-    drain(&database, &template, &[]).expect(0, &["0 files removed, 0 failed"]);
+    nothing_is_tried_before_its_time(&mut database, &template);
+
+    odd_commands(&mut database, &template, Path::new(&path("hostless.log")));
+}
+
+/// Nothing is tried again before its time, and no run waits for it.
+fn nothing_is_tried_before_its_time(database: &mut Database, template: &str) {
+    drain(database, template, &[]).expect(0, &["0 files removed, 0 failed"]);
     let later = format!(
         "SELECT count(*) FROM {W}.artifact WHERE attempts = 1 AND next_attempt_at BETWEEN now() + interval '30 s' AND now() + interval '1 min'"
     );
@@ -154,27 +160,29 @@ fn files_go_by_the_command() {
         ),
         (&json!("done"), &json!(2))
     );
+}
 
-    // A path for a shell on the other side, a command that takes too long, and one that does not exist.
+/// A path for a shell on the other side, a command that takes too long, and one that does not exist.
+fn odd_commands(database: &mut Database, template: &str, hostless: &Path) {
     let due = format!("UPDATE {W}.artifact SET next_attempt_at = '-infinity'");
     database.sql(&due);
-    drain(&database, "tail -f {path}", &["--timeout", "0"]).expect(
+    drain(database, "tail -f {path}", &["--timeout", "0"]).expect(
         1,
         &["0 files removed, 2 failed", "`tail` took more than 0 s"],
     );
     database.sql(&due);
-    drain(&database, "/nowhere/rm {path}", &[])
+    drain(database, "/nowhere/rm {path}", &[])
         .expect(1, &["cannot start `/nowhere/rm`: No such file"]);
     database.sql(&format!("{due}, attempts = 9 WHERE path LIKE '%stuck%'"));
-    drain(&database, &template, &[]).expect(1, &["0 files removed, 1 failed"]);
+    drain(database, template, &[]).expect(1, &["0 files removed, 1 failed"]);
     database
         .windrow("status SPEC")
         .expect(0, &["artifacts  1 waiting, 1 given up"]);
     database.sql(&due);
-    drain(&database, "sh -c 'eval \"$1\"' sh 'rm -- {path:q}'", &[])
+    drain(database, "sh -c 'eval \"$1\"' sh 'rm -- {path:q}'", &[])
         .expect(0, &["1 file removed, 0 failed"]);
-    assert!(!Path::new(&path("hostless.log")).exists());
-    assert_eq!(figures(&mut database), (0, 1));
+    assert!(!hostless.exists());
+    assert_eq!(figures(database), (0, 1));
 }
 
 /// An outbox with these files.

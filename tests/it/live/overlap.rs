@@ -20,16 +20,25 @@ const BY_END: &str = "specs/camunda7-end-time.toml";
 
 type Sql<'a> = Box<dyn FnMut(&str) -> Vec<String> + 'a>;
 
+/// Nobody is held.
+const NOBODY: [Vec<String>; 2] = [vec![], vec![]];
+
+/// What is held in each of the two installations.
+fn holds(sql: &mut Sql<'_>) -> [Vec<String>; 2] {
+    ["windrow_camunda7", "windrow_camunda7_end_time"].map(|control| {
+        sql(&format!(
+            "SELECT CONCAT(h.rule, ' ', h.reason) FROM {control}.hold AS h ORDER BY h.rule"
+        ))
+    })
+}
+
+/// The words that hold the instance of a test.
+fn hold_one(spec: &str, rule: &str) -> String {
+    format!("hold set {spec} --rule {rule} --key one --reason")
+}
+
 fn check(url: &str, mut sql: Sql<'_>) {
     let run = |words: &str| windrow(url, words);
-    let holds = |sql: &mut Sql<'_>| {
-        ["windrow_camunda7", "windrow_camunda7_end_time"].map(|control| {
-            sql(&format!(
-                "SELECT CONCAT(h.rule, ' ', h.reason) FROM {control}.hold AS h ORDER BY h.rule"
-            ))
-        })
-    };
-    let nobody: [Vec<String>; 2] = [vec![], vec![]];
     sql(
         "INSERT INTO act_hi_procinst (id_, root_proc_inst_id_, proc_inst_id_, proc_def_id_, proc_def_key_, start_time_, state_) VALUES ('one', 'one', 'one', 'def', 'def', '2026-01-01', 'ACTIVE')",
     );
@@ -39,6 +48,81 @@ fn check(url: &str, mut sql: Sql<'_>) {
     run(&format!("verify {STORED}"))
         .expect(0, &[])
         .without(&["overlap"]);
+    each_tells_of_the_other(url);
+
+    // One that binds one of them says so; one for both is there for both, or for none.
+    run(&format!("{} alone", hold_one(STORED, "history")))
+        .expect(0, &["deletes from", "family `one` is on hold"]);
+    assert_eq!(holds(&mut sql), [vec!["history alone".to_owned()], vec![]]);
+    run(&format!(
+        "{} both --also {BY_END}",
+        hold_one(STORED, "history")
+    ))
+    .expect(
+        0,
+        &[
+            "rule `history` of `camunda7`",
+            "rule `process_instances` of `camunda7-end-time`",
+        ],
+    )
+    .without(&["deletes from"]);
+    let both = [
+        vec!["history both".to_owned()],
+        vec!["process_instances both".to_owned()],
+    ];
+    assert_eq!(holds(&mut sql), both);
+    let release =
+        format!("hold release {BY_END} --rule process_instances --key one --also {STORED}");
+    run(&release).expect(0, &["released for rule `history`"]);
+    assert_eq!(holds(&mut sql), NOBODY);
+    run(&release).expect(2, &["no hold on key"]);
+    for (words, said) in [
+        (
+            format!("hold set {STORED} --rule history --key none --reason x --also {BY_END}"),
+            "has no row with the key",
+        ),
+        (
+            format!("{} x --also {STORED}", hold_one(BY_END, "batches")),
+            "has no row with the key",
+        ),
+        (
+            format!("hold set {STORED} --key one --reason x --also {BY_END}"),
+            "--rule",
+        ),
+        (
+            format!(
+                "{} x --also specs/dolphinscheduler.toml",
+                hold_one(STORED, "history")
+            ),
+            "none of its rules holds rows of",
+        ),
+    ] {
+        run(&words).expect(2, &[said, "hint:"]);
+        assert_eq!(holds(&mut sql), NOBODY, "{words}");
+    }
+    of_no_instance(url, &mut sql);
+    let absent = format!(
+        "hold set {STORED} --rule history --key none --reason both --even-if-absent --also {BY_END}"
+    );
+    run(&absent).expect(0, &[]);
+    assert_eq!(holds(&mut sql), both);
+    let absent = format!("hold release {STORED} --rule history --key none --also {BY_END}");
+    run(&absent).expect(0, &[]);
+    assert_eq!(holds(&mut sql), NOBODY);
+    // The second one refuses: the first is not held, either.
+    run(&format!("uninstall {STORED} --yes --quiet")).expect(0, &[]);
+    run(&format!(
+        "{} x --also {STORED}",
+        hold_one(BY_END, "process_instances")
+    ))
+    .expect(2, &[]);
+    let left = sql("SELECT CONCAT(h.rule) FROM windrow_camunda7_end_time.hold AS h");
+    assert_eq!(left, NOBODY[0]);
+    run(&format!("verify {BY_END}")).without(&["overlap"]);
+}
+
+fn each_tells_of_the_other(url: &str) {
+    let run = |words: &str| windrow(url, words);
     let told = ["deletes from", "--also OTHER_SPEC", "windrow_camun"];
     run(&format!("install {BY_END} --quiet")).expect(0, &told);
     run(&format!("install {STORED} --quiet")).expect(0, &told);
@@ -59,56 +143,11 @@ fn check(url: &str, mut sql: Sql<'_>) {
             "{found:?}"
         );
     }
+}
 
-    // One that binds one of them says so; one for both is there for both, or for none.
-    let of = |spec: &str, rule: &str| format!("hold set {spec} --rule {rule} --key one --reason");
-    run(&format!("{} alone", of(STORED, "history")))
-        .expect(0, &["deletes from", "family `one` is on hold"]);
-    assert_eq!(holds(&mut sql), [vec!["history alone".to_owned()], vec![]]);
-    run(&format!("{} both --also {BY_END}", of(STORED, "history")))
-        .expect(
-            0,
-            &[
-                "rule `history` of `camunda7`",
-                "rule `process_instances` of `camunda7-end-time`",
-            ],
-        )
-        .without(&["deletes from"]);
-    let both = [
-        vec!["history both".to_owned()],
-        vec!["process_instances both".to_owned()],
-    ];
-    assert_eq!(holds(&mut sql), both);
-    let release =
-        format!("hold release {BY_END} --rule process_instances --key one --also {STORED}");
-    run(&release).expect(0, &["released for rule `history`"]);
-    assert_eq!(holds(&mut sql), nobody);
-    run(&release).expect(2, &["no hold on key"]);
-    for (words, said) in [
-        (
-            format!("hold set {STORED} --rule history --key none --reason x --also {BY_END}"),
-            "has no row with the key",
-        ),
-        (
-            format!("{} x --also {STORED}", of(BY_END, "batches")),
-            "has no row with the key",
-        ),
-        (
-            format!("hold set {STORED} --key one --reason x --also {BY_END}"),
-            "--rule",
-        ),
-        (
-            format!(
-                "{} x --also specs/dolphinscheduler.toml",
-                of(STORED, "history")
-            ),
-            "none of its rules holds rows of",
-        ),
-    ] {
-        run(&words).expect(2, &[said, "hint:"]);
-        assert_eq!(holds(&mut sql), nobody, "{words}");
-    }
-    // What belongs to no instance: a rule by removal time holds it, or one of its own.
+/// What belongs to no instance: a rule by removal time holds it, or one of its own.
+fn of_no_instance(url: &str, sql: &mut Sql<'_>) {
+    let run = |words: &str| windrow(url, words);
     sql(
         "INSERT INTO act_hi_batch (id_, start_time_, end_time_) VALUES ('two', '2026-01-01', '2026-01-02')",
     );
@@ -128,29 +167,11 @@ fn check(url: &str, mut sql: Sql<'_>) {
                 vec!["history both".to_owned()],
                 vec!["batches both".to_owned()],
             ];
-            assert_eq!(holds(&mut sql), both, "{rule}{more}");
+            assert_eq!(holds(sql), both, "{rule}{more}");
         }
         run(&of("release", "")).expect(0, &["released for rule `batches`"]);
-        assert_eq!(holds(&mut sql), nobody, "{rule}");
+        assert_eq!(holds(sql), NOBODY, "{rule}");
     }
-    let absent = format!(
-        "hold set {STORED} --rule history --key none --reason both --even-if-absent --also {BY_END}"
-    );
-    run(&absent).expect(0, &[]);
-    assert_eq!(holds(&mut sql), both);
-    let absent = format!("hold release {STORED} --rule history --key none --also {BY_END}");
-    run(&absent).expect(0, &[]);
-    assert_eq!(holds(&mut sql), nobody);
-    // The second one refuses: the first is not held, either.
-    run(&format!("uninstall {STORED} --yes --quiet")).expect(0, &[]);
-    run(&format!(
-        "{} x --also {STORED}",
-        of(BY_END, "process_instances")
-    ))
-    .expect(2, &[]);
-    let left = sql("SELECT CONCAT(h.rule) FROM windrow_camunda7_end_time.hold AS h");
-    assert_eq!(left, nobody[0]);
-    run(&format!("verify {BY_END}")).without(&["overlap"]);
 }
 
 fn installations_over_the_same_tables_know_of_each_other() {

@@ -1,6 +1,7 @@
 //! Passwords and TLS.
 
 use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use super::{Database, PASSWORD, Said, at, client, shared, windrow};
@@ -80,6 +81,41 @@ fn heard() -> &'static Heard {
     HEARD.get_or_init(hear)
 }
 
+/// Every command, in an order in which each has something to do.
+const COMMANDS: [&str; 31] = [
+    "check SPEC",
+    "install SPEC",
+    "arm SPEC",
+    "policy set SPEC --scope 1 --retention 40d",
+    "hold set SPEC --key 1 --reason test --even-if-absent",
+    "hold list SPEC",
+    "settings list SPEC",
+    "window list SPEC",
+    "preview SPEC",
+    "plan SPEC",
+    "run SPEC",
+    "run SPEC --dry-run --output json",
+    "run SPEC --retention 1s",
+    "purge SPEC --key 4711",
+    "verify SPEC",
+    "diff SPEC",
+    "status SPEC",
+    "status SPEC --output json",
+    "history SPEC",
+    "archive list SPEC",
+    "artifacts list SPEC",
+    "artifacts drain SPEC --command true",
+    "settings set SPEC batch_families 50",
+    "settings reset SPEC batch_families",
+    "window set SPEC always",
+    "policy drop SPEC --scope 1",
+    "hold release SPEC --key 1",
+    "pause SPEC",
+    "run SPEC",
+    "resume SPEC",
+    "uninstall SPEC --yes",
+];
+
 fn hear() -> Heard {
     let server = start();
     client(&server, "postgres")
@@ -111,39 +147,7 @@ fn hear() -> Heard {
     .into_iter()
     .enumerate()
     {
-        for words in [
-            "check SPEC",
-            "install SPEC",
-            "arm SPEC",
-            "policy set SPEC --scope 1 --retention 40d",
-            "hold set SPEC --key 1 --reason test --even-if-absent",
-            "hold list SPEC",
-            "settings list SPEC",
-            "window list SPEC",
-            "preview SPEC",
-            "plan SPEC",
-            "run SPEC",
-            "run SPEC --dry-run --output json",
-            "run SPEC --retention 1s",
-            "purge SPEC --key 4711",
-            "verify SPEC",
-            "diff SPEC",
-            "status SPEC",
-            "status SPEC --output json",
-            "history SPEC",
-            "archive list SPEC",
-            "artifacts list SPEC",
-            "artifacts drain SPEC --command true",
-            "settings set SPEC batch_families 50",
-            "settings reset SPEC batch_families",
-            "window set SPEC always",
-            "policy drop SPEC --scope 1",
-            "hold release SPEC --key 1",
-            "pause SPEC",
-            "run SPEC",
-            "resume SPEC",
-            "uninstall SPEC --yes",
-        ] {
+        for words in COMMANDS {
             // The ways of a password are looked at by a few of them.
             let few = ["check", "install", "arm", "run", "status", "uninstall"];
             if at_round > 0
@@ -317,12 +321,14 @@ fn passwords_and_certificates() {
     )
     .expect(2, &[hint]);
 
-    // TLS.
+    certificates(&server, folder.path());
+}
+
+fn certificates(server: &Postgres, folder: &Path) {
+    let port = server.port();
+    let file = folder.join("password");
     let certificate = server.socket_dir().join("data/server.crt");
-    let (ours, other) = (
-        folder.path().join("ours.pem"),
-        folder.path().join("other.pem"),
-    );
+    let (ours, other) = (folder.join("ours.pem"), folder.join("other.pem"));
     fs::copy(&certificate, &ours).expect("a certificate");
     fs::copy(certificate.with_file_name("other.crt"), &other).expect("a certificate");
     let secret = |host: &str, parameters: &str| {

@@ -287,28 +287,7 @@ fn half_an_installation_is_told_and_gone_over() {
     );
     transaction.rollback().expect("the writer ends");
     finish(first).expect(0, &["is installed in"]);
-    // The lock is free for every login: who holds it for nothing is found by what is said of him.
-    database.sql("DROP ROLE IF EXISTS nick; CREATE ROLE nick LOGIN");
-    let mut nick =
-        postgres::Client::connect(&shared().url(&database.name, "nick"), postgres::NoTls)
-            .expect("a session");
-    nick.batch_execute(&format!(
-        "SET application_name = 'mine'; SELECT pg_advisory_lock(hashtext('windrow install'), hashtext('{W}'))"
-    ))
-    .expect("a lock");
-    let pid: i32 = nick
-        .query_one("SELECT pg_backend_pid()", &[])
-        .expect("a number")
-        .get(0);
-    database.windrow("install SPEC").expect(
-        2,
-        &[
-            &format!("held by session {pid}, user `nick`, application `mine`"),
-            "where that session installs nothing, end it",
-        ],
-    );
-    database.sql(&format!("SELECT pg_terminate_backend({pid}, 10000)"));
-    database.sql("DROP ROLE nick");
+    a_lock_for_nothing_is_told(&mut database);
     database.windrow("check SPEC").expect(0, &["no findings"]);
 
     // Interrupted while an index waits: what is left is built again.
@@ -343,6 +322,31 @@ fn half_an_installation_is_told_and_gone_over() {
         &["drop the invalid index public.windrow_t_ds_task_instance_workflow_instance_id"],
     );
     database.windrow("check SPEC").expect(0, &["no findings"]);
+}
+
+/// The lock is free for every login: who holds it for nothing is found by what is said of him.
+fn a_lock_for_nothing_is_told(database: &mut Database) {
+    database.sql("DROP ROLE IF EXISTS nick; CREATE ROLE nick LOGIN");
+    let mut nick =
+        postgres::Client::connect(&shared().url(&database.name, "nick"), postgres::NoTls)
+            .expect("a session");
+    nick.batch_execute(&format!(
+        "SET application_name = 'mine'; SELECT pg_advisory_lock(hashtext('windrow install'), hashtext('{W}'))"
+    ))
+    .expect("a lock");
+    let pid: i32 = nick
+        .query_one("SELECT pg_backend_pid()", &[])
+        .expect("a number")
+        .get(0);
+    database.windrow("install SPEC").expect(
+        2,
+        &[
+            &format!("held by session {pid}, user `nick`, application `mine`"),
+            "where that session installs nothing, end it",
+        ],
+    );
+    database.sql(&format!("SELECT pg_terminate_backend({pid}, 10000)"));
+    database.sql("DROP ROLE nick");
 }
 
 fn a_full_disk_is_told_and_got_over() {

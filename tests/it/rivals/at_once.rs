@@ -222,17 +222,7 @@ fn who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long(
     let server = Server::start(dialect, 400)?;
     let history = History::create(&server)?;
     let mut client = history.connect()?;
-    client.execute(
-        "CREATE TABLE before_deleted (id integer, state integer, end_time timestamp NULL, session bigint);
-         CREATE TABLE before_touched (id integer);
-         CREATE TABLE before_purger (session bigint)",
-    )?;
-    client.execute(client.either(
-        "CREATE FUNCTION before_witness() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-         BEGIN INSERT INTO public.before_deleted VALUES (OLD.id, OLD.state, OLD.end_time, pg_backend_pid()); RETURN NULL; END $$;
-         CREATE TRIGGER witness AFTER DELETE ON t_ds_workflow_instance FOR EACH ROW EXECUTE FUNCTION before_witness()",
-        "CREATE TRIGGER witness AFTER DELETE ON t_ds_workflow_instance FOR EACH ROW INSERT INTO before_deleted VALUES (OLD.id, OLD.state, OLD.end_time, CONNECTION_ID())",
-    ))?;
+    witness(&mut client)?;
     client.set("batch_families", 4)?;
     client.set("lock_timeout", 100)?;
     // Work for as long as they are at it.
@@ -281,24 +271,7 @@ fn who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long(
     );
     ensure!(joined(by_hand)?.done > 0, "nothing was purged");
 
-    // Whatever went stands in the ledger, and what failed did so for a lock.
-    let told = client.number(
-        "SELECT COALESCE(SUM(t.deleted_rows), 0) FROM W.run_table AS t WHERE t.table_name = 't_ds_workflow_instance'",
-    )?;
-    let gone = client.number("SELECT COUNT(*) FROM before_deleted")?;
-    ensure!(
-        gone == told,
-        "{gone} instances are gone, the ledger tells of {told}"
-    );
-    let failed = client.texts(client.either(
-        "SELECT DISTINCT sqlstate FROM W.run_failure WHERE sqlstate NOT IN ('55P03', '40P01', '40001')",
-        "SELECT DISTINCT CONCAT(errno) FROM W.run_failure WHERE errno NOT IN (1205, 1213, 1020)",
-    ))?;
-    ensure!(failed.is_empty(), "{failed:?}");
-    let statuses = client.texts(
-        "SELECT DISTINCT status FROM W.run WHERE status NOT IN ('done', 'stopped', 'failed')",
-    )?;
-    ensure!(statuses.is_empty(), "{statuses:?}");
+    check_ledger(&mut client)?;
 
     // An uninstallation beside a run and a purge, while the writers go on.
     let last = history.run_aside(json!({}));
@@ -325,6 +298,60 @@ fn who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long(
     }
     ensure!(written > 100, "{written} writes");
 
+    check_nothing_spoiled(&mut client)?;
+    let torn = client.torn()?;
+    ensure!(torn.is_empty(), "torn apart: {torn:?}");
+
+    // It can be installed again, and finishes.
+    history.install()?;
+    client.execute("CALL W.arm()")?;
+    let result = client.run(&json!({}))?;
+    ensure!(result["status"] == "done", "{result}");
+    let torn = client.torn()?;
+    ensure!(torn.is_empty(), "torn apart: {torn:?}");
+    client.check_unlocked()
+}
+
+/// Lets a trigger write down what goes, and who took it.
+fn witness(client: &mut Client) -> Result<()> {
+    client.execute(
+        "CREATE TABLE before_deleted (id integer, state integer, end_time timestamp NULL, session bigint);
+         CREATE TABLE before_touched (id integer);
+         CREATE TABLE before_purger (session bigint)",
+    )?;
+    client.execute(client.either(
+        "CREATE FUNCTION before_witness() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+         BEGIN INSERT INTO public.before_deleted VALUES (OLD.id, OLD.state, OLD.end_time, pg_backend_pid()); RETURN NULL; END $$;
+         CREATE TRIGGER witness AFTER DELETE ON t_ds_workflow_instance FOR EACH ROW EXECUTE FUNCTION before_witness()",
+        "CREATE TRIGGER witness AFTER DELETE ON t_ds_workflow_instance FOR EACH ROW INSERT INTO before_deleted VALUES (OLD.id, OLD.state, OLD.end_time, CONNECTION_ID())",
+    ))?;
+    Ok(())
+}
+
+/// Whatever went stands in the ledger, and what failed did so for a lock.
+fn check_ledger(client: &mut Client) -> Result<()> {
+    let told = client.number(
+        "SELECT COALESCE(SUM(t.deleted_rows), 0) FROM W.run_table AS t WHERE t.table_name = 't_ds_workflow_instance'",
+    )?;
+    let gone = client.number("SELECT COUNT(*) FROM before_deleted")?;
+    ensure!(
+        gone == told,
+        "{gone} instances are gone, the ledger tells of {told}"
+    );
+    let failed = client.texts(client.either(
+        "SELECT DISTINCT sqlstate FROM W.run_failure WHERE sqlstate NOT IN ('55P03', '40P01', '40001')",
+        "SELECT DISTINCT CONCAT(errno) FROM W.run_failure WHERE errno NOT IN (1205, 1213, 1020)",
+    ))?;
+    ensure!(failed.is_empty(), "{failed:?}");
+    let statuses = client.texts(
+        "SELECT DISTINCT status FROM W.run WHERE status NOT IN ('done', 'stopped', 'failed')",
+    )?;
+    ensure!(statuses.is_empty(), "{statuses:?}");
+    Ok(())
+}
+
+/// What went was due, and what was written beside the runs is whole.
+fn check_nothing_spoiled(client: &mut Client) -> Result<()> {
     let young = client.either(
         "end_time > now() AT TIME ZONE 'UTC' - interval '31 days' + interval '1 minute'",
         "end_time > UTC_TIMESTAMP() - INTERVAL 31 DAY + INTERVAL 1 MINUTE",
@@ -355,15 +382,5 @@ fn who_works_on_the_same_rows_spoils_nothing_and_waits_for_nobody_long(
         let found = client.texts(&query)?;
         ensure!(found.is_empty(), "{what}: {found:?}");
     }
-    let torn = client.torn()?;
-    ensure!(torn.is_empty(), "torn apart: {torn:?}");
-
-    // It can be installed again, and finishes.
-    history.install()?;
-    client.execute("CALL W.arm()")?;
-    let result = client.run(&json!({}))?;
-    ensure!(result["status"] == "done", "{result}");
-    let torn = client.torn()?;
-    ensure!(torn.is_empty(), "torn apart: {torn:?}");
-    client.check_unlocked()
+    Ok(())
 }

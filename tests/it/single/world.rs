@@ -210,6 +210,62 @@ pub(super) fn json_text(value: &Value) -> String {
 
 const NAMES: [&str; 6] = ["a", "B", "a b", "it's", "q\"uote", "käse"];
 
+fn text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn or_null(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "NULL".to_owned())
+}
+
+/// An instant.
+fn zoned(postgres: bool, time: Time) -> String {
+    or_null(time.map(|it| match postgres {
+        true => {
+            format!("timestamptz '2026-06-01 12:00:00+00' + {it} * interval '1 microsecond'")
+        }
+        false => format!("timestamp '2026-06-01 12:00:00' + interval {it} microsecond"),
+    }))
+}
+
+/// What the application's clock in Shanghai shows at that instant.
+fn plain(postgres: bool, time: Time) -> String {
+    or_null(time.map(|it| match postgres {
+        true => {
+            format!("timestamp '2026-06-01 20:00:00' + {it} * interval '1 microsecond'")
+        }
+        false => format!("timestamp '2026-06-01 20:00:00' + interval {it} microsecond"),
+    }))
+}
+
+fn insert(script: &mut String, table: &str, columns: &str, rows: Vec<String>) {
+    *script += &format!("DELETE FROM {table};\n");
+    if !rows.is_empty() {
+        let rows = rows.join("), (");
+        *script += &format!("INSERT INTO {table} ({columns}) VALUES ({rows});\n");
+    }
+}
+
+/// Around every limit, to the microsecond.
+fn time(random: &mut SmallRng) -> Time {
+    let limits = [
+        0,
+        DAY,
+        7 * DAY,
+        8 * DAY,
+        9 * DAY,
+        14 * DAY,
+        15 * DAY,
+        20 * DAY,
+        31 * DAY,
+        41 * DAY,
+    ];
+    let limit = *limits.choose(random).expect("a limit");
+    let lag = *[0, 3_600 * SECOND].choose(random).expect("a lag");
+    let off = random.random_range(-1..=1);
+    (!random.random_bool(0.15)).then_some(off - limit - lag)
+}
+
 impl World {
     pub(super) fn random(random: &mut SmallRng) -> Self {
         let mut world = Self {
@@ -217,25 +273,6 @@ impl World {
             ..Self::default()
         };
         let size = random.random_range(0..40);
-        // Around every limit, to the microsecond.
-        let time = |random: &mut SmallRng| -> Time {
-            let limits = [
-                0,
-                DAY,
-                7 * DAY,
-                8 * DAY,
-                9 * DAY,
-                14 * DAY,
-                15 * DAY,
-                20 * DAY,
-                31 * DAY,
-                41 * DAY,
-            ];
-            let limit = *limits.choose(random).expect("a limit");
-            let lag = *[0, 3_600 * SECOND].choose(random).expect("a lag");
-            let off = random.random_range(-1..=1);
-            (!random.random_bool(0.15)).then_some(off - limit - lag)
-        };
         let name = |random: &mut SmallRng| *NAMES.choose(random).expect("a name");
         let maybe = |random: &mut SmallRng| random.random_bool(0.85);
         for id in 0..size {
@@ -332,37 +369,30 @@ impl World {
     }
 
     pub(super) fn load(&self, installation: &mut Installation) {
-        let text = |text: &str| format!("'{}'", text.replace('\'', "''"));
-        let or_null = |value: Option<String>| value.unwrap_or_else(|| "NULL".to_owned());
-        // The instant, and what the application's clock in Shanghai shows then.
         let postgres = installation.dialect == Dialect::Postgres;
-        let zoned = |time: Time| {
-            or_null(time.map(|it| match postgres {
-                true => {
-                    format!(
-                        "timestamptz '2026-06-01 12:00:00+00' + {it} * interval '1 microsecond'"
-                    )
-                }
-                false => format!("timestamp '2026-06-01 12:00:00' + interval {it} microsecond"),
-            }))
-        };
-        let plain = |time: Time| {
-            or_null(time.map(|it| match postgres {
-                true => {
-                    format!("timestamp '2026-06-01 20:00:00' + {it} * interval '1 microsecond'")
-                }
-                false => format!("timestamp '2026-06-01 20:00:00' + interval {it} microsecond"),
-            }))
-        };
         let mut script = String::new();
-        let mut insert = |table: &str, columns: &str, rows: Vec<String>| {
-            script += &format!("DELETE FROM {table};\n");
-            if !rows.is_empty() {
-                let rows = rows.join("), (");
-                script += &format!("INSERT INTO {table} ({columns}) VALUES ({rows});\n");
-            }
-        };
+        self.load_times(&mut script, postgres);
+        self.load_orders(&mut script);
+        self.load_tries(&mut script, postgres);
+        script += "DELETE FROM W.hold;\nDELETE FROM W.setting;\nDELETE FROM W.run_failure;\n";
+        for (rule, key) in &self.holds {
+            script += &format!(
+                "INSERT INTO W.hold (rule, \"key\", reason) VALUES ('{rule}', {}, 'audit');\n",
+                text(key)
+            );
+        }
+        script += &format!(
+            "INSERT INTO W.setting (rule, name, value) VALUES ('task_state', 'fallback_retention', {});\n",
+            self.fallback
+        );
+        installation.execute(&script);
+    }
+
+    /// Rows that go by a time of their own.
+    fn load_times(&self, script: &mut String, postgres: bool) {
+        let (zoned, plain) = (|it| zoned(postgres, it), |it| plain(postgres, it));
         insert(
+            script,
             "task_state_store",
             "id, dag_run_id, task_id, name, value, expires_at, updated_at",
             self.states
@@ -377,6 +407,7 @@ impl World {
                 .collect(),
         );
         insert(
+            script,
             "lease",
             "id, until_at, kind",
             self.leases
@@ -385,6 +416,7 @@ impl World {
                 .collect(),
         );
         insert(
+            script,
             "asset",
             "id, name, uri",
             self.assets
@@ -393,6 +425,7 @@ impl World {
                 .collect(),
         );
         insert(
+            script,
             "asset_active",
             "name, uri",
             self.active
@@ -401,6 +434,7 @@ impl World {
                 .collect(),
         );
         insert(
+            script,
             "asset_state_store",
             "asset_id, name, value, updated_at",
             self.asset_states
@@ -410,12 +444,18 @@ impl World {
                 })
                 .collect(),
         );
+    }
+
+    /// Rows that name others.
+    fn load_orders(&self, script: &mut String) {
         insert(
+            script,
             "orders",
             "id",
             self.orders.iter().map(ToString::to_string).collect(),
         );
         insert(
+            script,
             "stock",
             "id, shop, number",
             self.stock
@@ -425,6 +465,7 @@ impl World {
                 .collect(),
         );
         insert(
+            script,
             "line",
             "id, order_id, shop, number",
             self.lines
@@ -440,7 +481,13 @@ impl World {
                 })
                 .collect(),
         );
+    }
+
+    /// Rows of which the newest stay.
+    fn load_tries(&self, script: &mut String, postgres: bool) {
+        let plain = |it| plain(postgres, it);
         insert(
+            script,
             "task_instance_history",
             "task_instance_id, dag_id, task_id, run_id, map_index, try_number",
             self.tries
@@ -454,6 +501,7 @@ impl World {
                 .collect(),
         );
         insert(
+            script,
             "attempt",
             "id, job, part, began, step, ended, kind",
             self.attempts
@@ -472,18 +520,6 @@ impl World {
                 })
                 .collect(),
         );
-        script += "DELETE FROM W.hold;\nDELETE FROM W.setting;\nDELETE FROM W.run_failure;\n";
-        for (rule, key) in &self.holds {
-            script += &format!(
-                "INSERT INTO W.hold (rule, \"key\", reason) VALUES ('{rule}', {}, 'audit');\n",
-                text(key)
-            );
-        }
-        script += &format!(
-            "INSERT INTO W.setting (rule, name, value) VALUES ('task_state', 'fallback_retention', {});\n",
-            self.fallback
-        );
-        installation.execute(&script);
     }
 }
 

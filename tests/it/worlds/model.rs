@@ -366,6 +366,21 @@ enum Said {
     For(i64),
 }
 
+/// Rows by what makes them one group; a row that does not say it is of none.
+fn groups<'a>(rows: Vec<&'a Row>, per: &[usize], by: usize) -> BTreeMap<Vec<Value>, Vec<&'a Row>> {
+    let mut groups: BTreeMap<Vec<Value>, Vec<&Row>> = BTreeMap::new();
+    for row in rows {
+        let group: Vec<Value> = per
+            .iter()
+            .map(|column| row.values[*column].clone())
+            .collect();
+        if !group.contains(&Value::Null) && row.values[by] != Value::Null {
+            groups.entry(group).or_default().push(row);
+        }
+    }
+    groups
+}
+
 pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
     let rule = &plan.single;
     let mut verdict = Verdict::default();
@@ -392,13 +407,15 @@ pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
             .any(|hold| hold.key.iter().collect::<Vec<_>>() == key)
     };
     let time = |row: &Row, column: usize| row.values[column].time();
-    let mut judge = |row: &Row, due: bool, undated: bool, hold_first: bool| {
+    let old = |when: Option<i64>| when.map(|when| when < cutoff);
+    // What has no time is neither due nor not.
+    let mut judge = |row: &Row, due: Option<bool>, hold_first: bool| {
         let held = is_held(row);
-        if undated && !(held && hold_first) {
+        if due.is_none() && !(held && hold_first) {
             *verdict.skipped.entry("UNDATED_MEMBER").or_default() += 1;
-        } else if (due || undated) && held {
+        } else if due != Some(false) && held {
             *verdict.skipped.entry("HELD").or_default() += 1;
-        } else if due {
+        } else if due == Some(true) {
             verdict.gone.insert((row.table, row.number()));
             verdict.families += 1;
         }
@@ -406,28 +423,16 @@ pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
     match &rule.what {
         Single::Age { time: at } => {
             for row in rows {
-                let when = time(row, *at);
-                judge(
-                    row,
-                    when.is_some_and(|when| when < cutoff),
-                    when.is_none(),
-                    false,
-                );
+                judge(row, old(time(row, *at)), false);
             }
         }
         Single::Expiry { time: at, fallback } => {
             for row in rows {
                 match (time(row, *at), fallback) {
-                    (Some(expires), _) => judge(row, expires < AS_OF, false, false),
+                    (Some(expires), _) => judge(row, Some(expires < AS_OF), false),
                     (None, None) => {}
                     (None, Some(fallback)) => {
-                        let when = time(row, *fallback);
-                        judge(
-                            row,
-                            when.is_some_and(|when| when < cutoff),
-                            when.is_none(),
-                            false,
-                        );
+                        judge(row, old(time(row, *fallback)), false);
                     }
                 }
             }
@@ -444,15 +449,9 @@ pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
                     continue;
                 }
                 match at {
-                    None => judge(row, true, false, true),
+                    None => judge(row, Some(true), true),
                     Some(at) => {
-                        let when = time(row, *at);
-                        judge(
-                            row,
-                            when.is_some_and(|when| when < cutoff),
-                            when.is_none(),
-                            true,
-                        );
+                        judge(row, old(time(row, *at)), true);
                     }
                 }
             }
@@ -463,30 +462,15 @@ pub(crate) fn single(plan: &Plan, world: &World) -> Verdict {
             by,
             time: at,
         } => {
-            let mut groups: BTreeMap<Vec<Value>, Vec<&Row>> = BTreeMap::new();
-            for row in rows {
-                let group: Vec<Value> = per
-                    .iter()
-                    .map(|column| row.values[*column].clone())
-                    .collect();
-                if !group.contains(&Value::Null) && row.values[*by] != Value::Null {
-                    groups.entry(group).or_default().push(row);
-                }
-            }
+            let groups = groups(rows, per, *by);
             let key = plan.tables[rule.table].key[0];
             for mut group in groups.into_values() {
                 group.sort_by_key(|row| (row.values[*by].clone(), row.values[key].clone()));
                 for row in group.iter().rev().skip(*newest) {
                     match at {
-                        None => judge(row, true, false, true),
+                        None => judge(row, Some(true), true),
                         Some(at) => {
-                            let when = time(row, *at);
-                            judge(
-                                row,
-                                when.is_some_and(|when| when < cutoff),
-                                when.is_none(),
-                                true,
-                            );
+                            judge(row, old(time(row, *at)), true);
                         }
                     }
                 }

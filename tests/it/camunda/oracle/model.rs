@@ -79,6 +79,35 @@ pub(in crate::camunda) struct World {
     pub(super) by_family: bool,
 }
 
+/// Few instants, so that families share them, on both sides of every bound.
+const REMOVALS: [Option<i64>; 12] = [
+    None,
+    Some(-6_000),
+    Some(LAG - 1),
+    Some(LAG),
+    Some(LAG + 1),
+    Some(5_000),
+    Some(5_001),
+    Some(5_001),
+    Some(9_000),
+    Some(9_000),
+    Some(12_000),
+    Some(30_000),
+];
+
+/// When roots ended.
+const ENDS: [Option<i64>; 9] = [
+    None,
+    Some(30),
+    Some(LEAST),
+    Some(LEAST + 1),
+    Some(40_000),
+    Some(40_000),
+    Some(40_000),
+    Some(40_000),
+    Some(40_000),
+];
+
 impl World {
     /// A world of these rows, in which nothing is held or referred to, and families go as such.
     pub(in crate::camunda) fn of(rows: impl Iterator<Item = Row>) -> World {
@@ -119,32 +148,6 @@ impl World {
     }
 
     pub(super) fn random(random: &mut SmallRng) -> World {
-        // Few instants, so that families share them, on both sides of every bound.
-        const REMOVALS: [Option<i64>; 12] = [
-            None,
-            Some(-6_000),
-            Some(LAG - 1),
-            Some(LAG),
-            Some(LAG + 1),
-            Some(5_000),
-            Some(5_001),
-            Some(5_001),
-            Some(9_000),
-            Some(9_000),
-            Some(12_000),
-            Some(30_000),
-        ];
-        const ENDS: [Option<i64>; 9] = [
-            None,
-            Some(30),
-            Some(LEAST),
-            Some(LEAST + 1),
-            Some(40_000),
-            Some(40_000),
-            Some(40_000),
-            Some(40_000),
-            Some(40_000),
-        ];
         let mut world = World::default();
         let mut number = 0;
         let mut id = |prefix: &str| {

@@ -38,6 +38,113 @@ fn findings(server: &Server, with: &str) -> (i32, Vec<String>) {
     (said.code, found)
 }
 
+/// What is done, what undoes it, and what is found.
+const MISFITS: &[(&str, &str, &[&str])] = &[
+    (
+        "ALTER TABLE t_ds_serial_command RENAME TO t_ds_serial_commands",
+        "ALTER TABLE t_ds_serial_commands RENAME TO t_ds_serial_command",
+        &[
+            "error missing-table t_ds_serial_command",
+            "warning unlisted-column t_ds_serial_commands",
+        ],
+    ),
+    (
+        "ALTER TABLE t_ds_task_group_queue RENAME COLUMN task_id TO task",
+        "ALTER TABLE t_ds_task_group_queue RENAME COLUMN task TO task_id",
+        &["error missing-column t_ds_task_group_queue.task_id"],
+    ),
+    (
+        "ALTER TABLE t_ds_alert ENGINE = MyISAM",
+        "ALTER TABLE t_ds_alert ENGINE = InnoDB",
+        &["error engine t_ds_alert"],
+    ),
+    (
+        "ALTER TABLE t_ds_alert MODIFY workflow_instance_id varchar(20)",
+        "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
+        &[
+            "error edge-type-differs t_ds_alert.workflow_instance_id",
+            "error type-differs t_ds_alert.workflow_instance_id",
+        ],
+    ),
+    // Another width is nothing to worry about here; another sign may be.
+    (
+        "ALTER TABLE t_ds_alert MODIFY workflow_instance_id bigint",
+        "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
+        &[],
+    ),
+    (
+        "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int unsigned",
+        "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
+        &["warning sign-differs t_ds_alert.workflow_instance_id"],
+    ),
+    (
+        "ALTER TABLE t_ds_workflow_instance MODIFY end_time timestamp NULL",
+        "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime",
+        &["error type-differs t_ds_workflow_instance.end_time"],
+    ),
+    (
+        "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime ON UPDATE CURRENT_TIMESTAMP",
+        "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime",
+        &["warning on-update t_ds_workflow_instance.end_time"],
+    ),
+    (
+        "ALTER TABLE t_ds_alert DROP COLUMN workflow_instance_id, ADD COLUMN workflow_instance_id int GENERATED ALWAYS AS (project_code) STORED",
+        "ALTER TABLE t_ds_alert DROP COLUMN workflow_instance_id, ADD COLUMN workflow_instance_id int",
+        &["notice generated-column t_ds_alert.workflow_instance_id"],
+    ),
+    (
+        "CREATE TABLE note (task int, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)",
+        "DROP TABLE note",
+        &["error unlisted-reference note"],
+    ),
+    (
+        "CREATE DATABASE other; CREATE TABLE other.note (task int, FOREIGN KEY (task) REFERENCES dolphinscheduler.t_ds_task_instance (id))",
+        "DROP DATABASE other",
+        &["warning unlisted-reference other.note"],
+    ),
+    (
+        "CREATE TABLE note (TASK_instance_id int)",
+        "DROP TABLE note",
+        &["warning unlisted-column note"],
+    ),
+    (
+        "ALTER TABLE t_ds_task_instance ADD CONSTRAINT goes FOREIGN KEY (workflow_instance_id) REFERENCES t_ds_workflow_instance (id) ON DELETE CASCADE",
+        "ALTER TABLE t_ds_task_instance DROP FOREIGN KEY goes",
+        &[],
+    ),
+    (
+        "ALTER TABLE t_ds_workflow_instance ADD CONSTRAINT stays FOREIGN KEY (next_workflow_instance_id) REFERENCES t_ds_workflow_instance (id) ON DELETE SET NULL",
+        "ALTER TABLE t_ds_workflow_instance DROP FOREIGN KEY stays, DROP INDEX stays",
+        &["error unlisted-reference t_ds_workflow_instance"],
+    ),
+    (
+        "CREATE TRIGGER loud BEFORE DELETE ON t_ds_alert FOR EACH ROW SET @gone = OLD.id; \
+                 CREATE TRIGGER late AFTER INSERT ON t_ds_alert FOR EACH ROW SET @come = NEW.id",
+        "DROP TRIGGER loud; DROP TRIGGER late",
+        &["warning trigger t_ds_alert"],
+    ),
+    (
+        "ALTER TABLE t_ds_relation_sub_workflow MODIFY id int, DROP PRIMARY KEY",
+        "ALTER TABLE t_ds_relation_sub_workflow MODIFY id int NOT NULL, ADD PRIMARY KEY (id)",
+        &["warning no-primary-key t_ds_relation_sub_workflow"],
+    ),
+    (
+        "ALTER TABLE t_ds_error_command PARTITION BY HASH (id) PARTITIONS 4",
+        "ALTER TABLE t_ds_error_command REMOVE PARTITIONING",
+        &["warning partitioned t_ds_error_command"],
+    ),
+    (
+        "SET GLOBAL event_scheduler = OFF",
+        "SET GLOBAL event_scheduler = ON",
+        &["warning event-scheduler event_scheduler"],
+    ),
+    (
+        "SET GLOBAL binlog_format = 'STATEMENT'",
+        "SET GLOBAL binlog_format = 'ROW'",
+        &["error binlog-statement binlog_format"],
+    ),
+];
+
 fn each_misfit_has_its_code() {
     for flavour in Flavour::ALL {
         let mut server = Server::bare(flavour);
@@ -47,118 +154,12 @@ fn each_misfit_has_its_code() {
             "CREATE INDEX hidden ON t_ds_alert (workflow_instance_id) {}",
             if maria { "IGNORED" } else { "INVISIBLE" }
         );
-        // What is done, what undoes it, and what is found.
-        let cases: &[(&str, &str, &[&str])] = &[
-            (
-                "ALTER TABLE t_ds_serial_command RENAME TO t_ds_serial_commands",
-                "ALTER TABLE t_ds_serial_commands RENAME TO t_ds_serial_command",
-                &[
-                    "error missing-table t_ds_serial_command",
-                    "warning unlisted-column t_ds_serial_commands",
-                ],
-            ),
-            (
-                "ALTER TABLE t_ds_task_group_queue RENAME COLUMN task_id TO task",
-                "ALTER TABLE t_ds_task_group_queue RENAME COLUMN task TO task_id",
-                &["error missing-column t_ds_task_group_queue.task_id"],
-            ),
-            (
-                "ALTER TABLE t_ds_alert ENGINE = MyISAM",
-                "ALTER TABLE t_ds_alert ENGINE = InnoDB",
-                &["error engine t_ds_alert"],
-            ),
-            (
-                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id varchar(20)",
-                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
-                &[
-                    "error edge-type-differs t_ds_alert.workflow_instance_id",
-                    "error type-differs t_ds_alert.workflow_instance_id",
-                ],
-            ),
-            // Another width is nothing to worry about here; another sign may be.
-            (
-                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id bigint",
-                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
-                &[],
-            ),
-            (
-                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int unsigned",
-                "ALTER TABLE t_ds_alert MODIFY workflow_instance_id int",
-                &["warning sign-differs t_ds_alert.workflow_instance_id"],
-            ),
-            (
-                "ALTER TABLE t_ds_workflow_instance MODIFY end_time timestamp NULL",
-                "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime",
-                &["error type-differs t_ds_workflow_instance.end_time"],
-            ),
-            (
-                "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime ON UPDATE CURRENT_TIMESTAMP",
-                "ALTER TABLE t_ds_workflow_instance MODIFY end_time datetime",
-                &["warning on-update t_ds_workflow_instance.end_time"],
-            ),
-            (
-                "ALTER TABLE t_ds_alert DROP COLUMN workflow_instance_id, ADD COLUMN workflow_instance_id int GENERATED ALWAYS AS (project_code) STORED",
-                "ALTER TABLE t_ds_alert DROP COLUMN workflow_instance_id, ADD COLUMN workflow_instance_id int",
-                &["notice generated-column t_ds_alert.workflow_instance_id"],
-            ),
-            (
-                "CREATE TABLE note (task int, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)",
-                "DROP TABLE note",
-                &["error unlisted-reference note"],
-            ),
-            (
-                "CREATE DATABASE other; CREATE TABLE other.note (task int, FOREIGN KEY (task) REFERENCES dolphinscheduler.t_ds_task_instance (id))",
-                "DROP DATABASE other",
-                &["warning unlisted-reference other.note"],
-            ),
-            (
-                "CREATE TABLE note (TASK_instance_id int)",
-                "DROP TABLE note",
-                &["warning unlisted-column note"],
-            ),
-            (
-                "ALTER TABLE t_ds_task_instance ADD CONSTRAINT goes FOREIGN KEY (workflow_instance_id) REFERENCES t_ds_workflow_instance (id) ON DELETE CASCADE",
-                "ALTER TABLE t_ds_task_instance DROP FOREIGN KEY goes",
-                &[],
-            ),
-            (
-                "ALTER TABLE t_ds_workflow_instance ADD CONSTRAINT stays FOREIGN KEY (next_workflow_instance_id) REFERENCES t_ds_workflow_instance (id) ON DELETE SET NULL",
-                "ALTER TABLE t_ds_workflow_instance DROP FOREIGN KEY stays, DROP INDEX stays",
-                &["error unlisted-reference t_ds_workflow_instance"],
-            ),
-            (
-                "CREATE TRIGGER loud BEFORE DELETE ON t_ds_alert FOR EACH ROW SET @gone = OLD.id; \
-                 CREATE TRIGGER late AFTER INSERT ON t_ds_alert FOR EACH ROW SET @come = NEW.id",
-                "DROP TRIGGER loud; DROP TRIGGER late",
-                &["warning trigger t_ds_alert"],
-            ),
-            (
-                "ALTER TABLE t_ds_relation_sub_workflow MODIFY id int, DROP PRIMARY KEY",
-                "ALTER TABLE t_ds_relation_sub_workflow MODIFY id int NOT NULL, ADD PRIMARY KEY (id)",
-                &["warning no-primary-key t_ds_relation_sub_workflow"],
-            ),
-            (
-                "ALTER TABLE t_ds_error_command PARTITION BY HASH (id) PARTITIONS 4",
-                "ALTER TABLE t_ds_error_command REMOVE PARTITIONING",
-                &["warning partitioned t_ds_error_command"],
-            ),
-            (
-                &hidden,
-                "DROP INDEX hidden ON t_ds_alert",
-                &["error invalid-index t_ds_alert.workflow_instance_id"],
-            ),
-            (
-                "SET GLOBAL event_scheduler = OFF",
-                "SET GLOBAL event_scheduler = ON",
-                &["warning event-scheduler event_scheduler"],
-            ),
-            (
-                "SET GLOBAL binlog_format = 'STATEMENT'",
-                "SET GLOBAL binlog_format = 'ROW'",
-                &["error binlog-statement binlog_format"],
-            ),
-        ];
-        for (done, undone, expected) in cases {
+        let hidden: (&str, &str, &[&str]) = (
+            &hidden,
+            "DROP INDEX hidden ON t_ds_alert",
+            &["error invalid-index t_ds_alert.workflow_instance_id"],
+        );
+        for (done, undone, expected) in MISFITS.iter().chain([&hidden]) {
             server.sql(done);
             let with = match expected {
                 [one] if one.starts_with("notice ") => {
@@ -365,6 +366,31 @@ fn who_may_not_look_is_told() {
     }
 }
 
+/// What people and runs have written.
+fn written(server: &mut Server) -> Vec<Vec<windrow::db::Row>> {
+    let tables = [
+        "hold",
+        "setting",
+        "setting_log",
+        "run",
+        "run_rule",
+        "run_table",
+        "control",
+    ];
+    let mut selects: Vec<String> = tables
+        .iter()
+        .map(|table| format!("SELECT * FROM {W}.{table} ORDER BY 1, 2"))
+        .collect();
+    // The column that comes back stands at the end.
+    selects.push(format!(
+        "SELECT rule, scope, retention_seconds, changed_at, note FROM {W}.policy ORDER BY 1, 2"
+    ));
+    selects
+        .iter()
+        .map(|sql| server.session.query(sql, &[]).expect("a table of ours"))
+        .collect::<Vec<_>>()
+}
+
 fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
     for flavour in flavours(Flavour::Mariadb) {
         let mut server = Server::history(flavour);
@@ -378,27 +404,6 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
         server
             .windrow("run SPEC --run-families 20 --no-estimate")
             .expect(0, &["20"]);
-        let written = |server: &mut Server| {
-            let tables = [
-                "hold",
-                "setting",
-                "setting_log",
-                "run",
-                "run_rule",
-                "run_table",
-                "control",
-            ];
-            let mut selects: Vec<String> = tables
-                .iter()
-                .map(|table| format!("SELECT * FROM {W}.{table} ORDER BY 1, 2"))
-                .collect();
-            // The column that comes back stands at the end.
-            selects.push(format!("SELECT rule, scope, retention_seconds, changed_at, note FROM {W}.policy ORDER BY 1, 2"));
-            selects
-                .iter()
-                .map(|sql| server.session.query(sql, &[]).expect("a table of ours"))
-                .collect::<Vec<_>>()
-        };
         let before = written(&mut server);
         // A column is younger, a procedure did something else, and one is no longer needed.
         let hashed = |name: &str| {
@@ -450,20 +455,7 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
             .windrow("run SPEC --no-estimate")
             .expect(0, &["done, nothing left"]);
 
-        // A spec that asks for triggers no more.
-        let folder = tempfile::tempdir().expect("a folder");
-        let guarded = super::super::findings::guarded(folder.path());
-        server
-            .windrow(&format!("install {guarded}"))
-            .expect(0, &["create trigger "]);
-        let triggers = "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = 'dolphinscheduler'";
-        assert_eq!(server.number(triggers), 20);
-        server
-            .windrow("diff SPEC")
-            .expect(1, &["    DROP TRIGGER `dolphinscheduler`."]);
-        server.windrow("install SPEC").expect(0, &["drop trigger "]);
-        assert_eq!(server.number(triggers), 0);
-        server.windrow("diff SPEC").expect(0, &["as generated: "]);
+        triggers_go_with_the_wish(&mut server);
 
         server.sql("DROP INDEX windrow_t_ds_command_workflow_instance_id ON t_ds_command");
         server.sql("CREATE TABLE note (task int, FOREIGN KEY (task) REFERENCES t_ds_task_instance (id) ON DELETE CASCADE)");
@@ -482,4 +474,21 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
             ],
         );
     }
+}
+
+/// A spec that asks for triggers no more.
+fn triggers_go_with_the_wish(server: &mut Server) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let guarded = super::super::findings::guarded(folder.path());
+    server
+        .windrow(&format!("install {guarded}"))
+        .expect(0, &["create trigger "]);
+    let triggers = "SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = 'dolphinscheduler'";
+    assert_eq!(server.number(triggers), 20);
+    server
+        .windrow("diff SPEC")
+        .expect(1, &["    DROP TRIGGER `dolphinscheduler`."]);
+    server.windrow("install SPEC").expect(0, &["drop trigger "]);
+    assert_eq!(server.number(triggers), 0);
+    server.windrow("diff SPEC").expect(0, &["as generated: "]);
 }

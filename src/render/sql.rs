@@ -106,7 +106,7 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
     let mut lines = vec![String::new()];
     for name in &names {
         let line = lines.last_mut().expect("a line");
-        if !line.is_empty() && line.len() + name.len() > 110 {
+        if !line.is_empty() && line.len() + name.len() + 10 > layout::WIDTH {
             lines.push(name.clone());
         } else {
             let before = if line.is_empty() { "" } else { ", " };
@@ -130,7 +130,7 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
     // On the line of the call where that is short.
     let text = match &lines[..] {
         [line] if call.len() + line.len() + 5 < layout::WIDTH => format!("{call}{line}{close}"),
-        _ => format!("{call}\n    {}\n{close}", lines.join(",\n    ")),
+        _ => format!("{call}\n    {}{close}", lines.join(",\n    ")),
     };
     chunks.insert(
         end,

@@ -74,8 +74,7 @@ RETURNS TABLE (
 LANGUAGE sql STABLE
 AS $windrow$
     SELECT i.{{ rule.key }}::{{ rule.key_type }}, {% if rule.per %}i.{{ rule.per }}{% else %}NULL{% endif %}::{{ rule.scope_type }}, ({% if rule.last %}{{ rule.last.ended }}{% else %}{{ rule.ended }}{% endif %})::{{ rule.time_type }},{% if rule.last %} ({{ rule.ended }})::{{ rule.time_type }},{% endif %}
-        (
-            true
+        (true
             {{ <w.not_newest rule /> | indent(width=12) }}
         ) IS NOT TRUE
     FROM {{ rule.table }} AS i
@@ -99,18 +98,59 @@ RETURNS TABLE (root {{ rule.key_type }}, ended {{ rule.time_type }}{% if rule.la
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
+{%- if rule.per and rule.opt_in %}
+DECLARE
+
+{%- if rule.last %}
+    v_started {{ rule.time_type }}[];
+{%- endif %}
+    v_scopes {{ rule.scope_type }}[]; v_cutoffs {{ rule.time_type }}[]; v_roots {{ rule.key_type }}[]; v_ended {{ rule.time_type }}[]; {# -#}
+    v_to {{ rule.time_type }} := 'infinity'; v_from integer := 1;
+BEGIN
+{%- filter fit %}
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s;
+{%- endfilter %}
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+{%- filter fit %}
+        SELECT array_agg(n.root), array_agg(n.ended){% if rule.last %}, array_agg(n.started){% endif %}
+        INTO v_roots, v_ended{% if rule.last %}, v_started{% endif %} FROM (
+{%- endfilter %}
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended{% if rule.last %}, unnest(v_started) AS started{% endif %} UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+{%- if rule.newest | length > 0 %}
+                SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
+{%- filter fit %}
+                WHERE i.o_scope = s.scope AND i.o_{{ rule.along }} < s.cutoff AND i.o_{{ rule.along }} <= v_to
+                {% if rule.last %} AND i.o_ended < s.cutoff{% endif %} AND NOT i.o_newest
+                AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key)
+{%- endfilter %}
+                ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit
+{%- else %}
+                SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
+                FROM {{ rule.table }} AS i
+{%- if rule.last %}
+                {{ <w.last_end rule /> | indent(width=16) }}
+{%- endif %}
+                WHERE i.{{ rule.per }} = s.scope AND {{ rule.ended }} < s.cutoff AND {{ rule.ended }} <= v_to
+                  AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
+{%- for predicate in rule.eligible %}
+                  AND {{ predicate }}
+{%- endfor %}
+{%- if rule.last %}
+                  AND {{ rule.last.ended }} < s.cutoff
+{%- endif %}
+                ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit
+{%- endif %}) AS r
+            ORDER BY {{ rule.along }}, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_{{ rule.along }}[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended){% if rule.last %}, unnest(v_started){% endif %};
+{%- else %}
 BEGIN
     RETURN QUERY
-{%- if rule.newest | length > 0 and rule.per and rule.opt_in %}
-    SELECT r.o_key, r.o_ended{% if rule.last %}, r.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
-        WHERE i.o_scope = s.scope AND i.o_{{ rule.along }} < s.cutoff{% if rule.last %} AND i.o_ended < s.cutoff{% endif %}
-          AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
-        ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit
-    ) AS r
-    ORDER BY r.o_{{ rule.along }}, r.o_key LIMIT p_limit;
-{%- elif rule.newest | length > 0 %}
+{%- if rule.newest | length > 0 %}
     SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
 {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = i.o_scope
@@ -128,27 +168,6 @@ BEGIN
 {%- endif %}
       AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
     ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit;
-{%- elif rule.per and rule.opt_in %}
-    SELECT r.{{ rule.key }}{{ rule.key_cast }}, r.{{ rule.ended_name }}{% if rule.last %}, r.started{% endif %}
-    FROM {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i.{{ rule.key }}, {% if rule.last %}{{ rule.last.ended }} AS ended, {{ rule.ended }} AS started{% else %}{{ rule.ended }}{% if rule.otherwise %} AS ended{% endif %}{% endif %}
-        FROM {{ rule.table }} AS i
-{%- if rule.last %}
-        {{ <w.last_end rule /> | indent(width=8) }}
-{%- endif %}
-        WHERE i.{{ rule.per }} = s.scope
-          AND {{ rule.ended }} < s.cutoff
-          AND ({{ rule.ended }}, i.{{ rule.key }}) > (p_after_time, p_after_key)
-{%- for predicate in rule.eligible %}
-          AND {{ predicate }}
-{%- endfor %}
-{%- if rule.last %}
-          AND {{ rule.last.ended }} < s.cutoff
-{%- endif %}
-        ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit
-    ) AS r
-    ORDER BY r.{% if rule.last %}started{% else %}{{ rule.ended_name }}{% endif %}, r.{{ rule.key }} LIMIT p_limit;
 {%- else %}
     SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
     FROM {{ rule.table }} AS i
@@ -175,6 +194,7 @@ BEGIN
       AND {{ predicate }}
 {%- endfor %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit;
+{%- endif %}
 {%- endif %}
 END
 $windrow$;

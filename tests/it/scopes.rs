@@ -1,15 +1,19 @@
-//! Scopes of a rule that cleans all of them but those that a policy keeps.
+//! Scopes of a rule: all but those that a policy keeps, and very many with a policy each.
 
 use serde_json::json;
 use windrow::dialect::Dialect;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::installation::{Installation, numbers};
 
 tests! {
     each_server: [
         a_scope_that_is_never_null_has_the_default_of_the_spec,
+        the_oldest_of_many_scopes_go_first,
+    ],
+    on_postgres: [
+        a_search_of_many_scopes_reads_little_more_than_it_takes,
     ],
 }
 
@@ -66,4 +70,90 @@ fn a_scope_that_is_never_null_has_the_default_of_the_spec(dialect: Dialect) {
         database.run(json!({"rule": rule})).expect("a run");
         assert!(database.texts(&left).is_empty());
     }
+}
+
+/// How many scopes have a policy, and how many families each of them.
+const SCOPES: i64 = 60;
+const FAMILIES: i64 = 100;
+
+/// Only scopes with a policy are cleaned.
+const LISTED: &str = r#"
+name = "listed"
+
+[tables]
+job = { key = "id bigint" }
+
+[rules.jobs]
+strategy   = "end-time"
+root       = "job"
+final      = { state = 1 }
+end_time   = "at"
+retention  = { default = "30d", per = "project bigint", opt_in = true }
+"#;
+
+/// Many scopes, of which each third has its families three times as close to each other.
+fn listed(dialect: Dialect) -> Installation {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let schema = format!(
+        "CREATE TABLE job (id bigint PRIMARY KEY, project bigint NOT NULL, state integer NOT NULL, at {time} NOT NULL);"
+    );
+    let mut database = Installation::of(dialect, &schema, &graph_of(LISTED));
+    let minutes = "n * (1 + n % 60 % 3)";
+    let at = match dialect {
+        Dialect::Postgres => format!("timestamp '2020-01-01' + {minutes} * interval '1 minute'"),
+        Dialect::Mysql | Dialect::Mariadb => {
+            format!("TIMESTAMPADD(MINUTE, {minutes}, '2020-01-01')")
+        }
+    };
+    database.execute(&format!(
+        "INSERT INTO job SELECT n, n % {SCOPES}, 1, {at} FROM {}",
+        numbers(dialect, SCOPES * FAMILIES)
+    ));
+    for scope in 0..SCOPES {
+        let policy = json!({"rule": "jobs", "scope": scope.to_string(), "retention": "30d"});
+        database.set_policy(policy).expect("a policy");
+    }
+    database.arm();
+    database
+}
+
+fn the_oldest_of_many_scopes_go_first(dialect: Dialect) {
+    let mut database = listed(dialect);
+    let mut left = database.texts("SELECT CONCAT(id, '') FROM job ORDER BY at, id");
+    for _ in 0..3 {
+        let run = database.run(json!({"run_families": 70})).expect("a run");
+        assert_eq!(run["rules"][0]["families"], 70, "{run}");
+        left.drain(..70);
+        let now = database.texts("SELECT CONCAT(id, '') FROM job ORDER BY at, id");
+        assert_eq!(now, left);
+    }
+}
+
+/// Each scope was read as far as if the others had nothing: batches took longer with every policy.
+fn a_search_of_many_scopes_reads_little_more_than_it_takes() {
+    let mut database = listed(Dialect::Postgres);
+    let read = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE relname = 'job' AND indexrelname <> 'job_pkey'";
+    database.execute("ANALYZE job");
+    let search = |database: &mut Installation, limit: i64| {
+        let before = database.number(&format!(
+            "SELECT sum(r.idx_tup_read)::bigint FROM ({read}) AS r"
+        ));
+        let found = database.number(&format!(
+            "SELECT count(*) FROM W.jobs_next(now(), NULL, NULL, '-infinity', 0, {limit})"
+        ));
+        assert_eq!(found, limit);
+        database.execute("SELECT pg_stat_force_next_flush()");
+        database.number(&format!(
+            "SELECT sum(r.idx_tup_read)::bigint FROM ({read}) AS r"
+        )) - before
+    };
+    search(&mut database, 1);
+    let rows = search(&mut database, FAMILIES);
+    assert!(
+        (FAMILIES..10 * FAMILIES).contains(&rows),
+        "{rows} entries of the index for {FAMILIES} families of {SCOPES} scopes"
+    );
 }

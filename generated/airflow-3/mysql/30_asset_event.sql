@@ -182,6 +182,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_asset_event.sql', '[
-    "asset_event_against", "asset_event_count", "asset_event_delete", "asset_event_due", "asset_event_members",
-    "asset_event_next", "asset_event_row", "asset_event_types", "asset_event_undated"
-]');
+    "asset_event_against", "asset_event_count", "asset_event_delete", "asset_event_due", "asset_event_members", "asset_event_next",
+    "asset_event_row", "asset_event_types", "asset_event_undated"]');

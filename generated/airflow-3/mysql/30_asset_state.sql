@@ -113,5 +113,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_asset_state.sql', '[
-    "asset_state_delete", "asset_state_due", "asset_state_search", "asset_state_types", "asset_state_verdict"
-]');
+    "asset_state_delete", "asset_state_due", "asset_state_search", "asset_state_types", "asset_state_verdict"]');

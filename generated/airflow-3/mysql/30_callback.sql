@@ -146,5 +146,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_callback.sql', '[
-    "callback_delete", "callback_due", "callback_rows", "callback_search", "callback_types", "callback_verdict"
-]');
+    "callback_delete", "callback_due", "callback_rows", "callback_search", "callback_types", "callback_verdict"]');

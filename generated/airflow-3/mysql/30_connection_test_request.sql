@@ -88,6 +88,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_connection_test_request.sql', '[
-    "connection_test_request_count", "connection_test_request_delete", "connection_test_request_rows",
-    "connection_test_request_types", "connection_test_request_window"
-]');
+    "connection_test_request_count", "connection_test_request_delete", "connection_test_request_rows", "connection_test_request_types",
+    "connection_test_request_window"]');

@@ -755,6 +755,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_dag_runs.sql', '[
-    "dag_runs_against", "dag_runs_bound", "dag_runs_count", "dag_runs_delete", "dag_runs_due", "dag_runs_keys",
-    "dag_runs_members", "dag_runs_next", "dag_runs_row", "dag_runs_types", "dag_runs_undated", "dag_runs_unlisted"
-]');
+    "dag_runs_against", "dag_runs_bound", "dag_runs_count", "dag_runs_delete", "dag_runs_due", "dag_runs_keys", "dag_runs_members",
+    "dag_runs_next", "dag_runs_row", "dag_runs_types", "dag_runs_undated", "dag_runs_unlisted"]');

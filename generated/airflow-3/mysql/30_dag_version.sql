@@ -271,6 +271,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_dag_version.sql', '[
-    "dag_version_against", "dag_version_count", "dag_version_delete", "dag_version_due", "dag_version_members",
-    "dag_version_next", "dag_version_row", "dag_version_types", "dag_version_undated"
-]');
+    "dag_version_against", "dag_version_count", "dag_version_delete", "dag_version_due", "dag_version_members", "dag_version_next",
+    "dag_version_row", "dag_version_types", "dag_version_undated"]');

@@ -84,5 +84,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_import_error.sql', '[
-    "import_error_count", "import_error_delete", "import_error_rows", "import_error_types", "import_error_window"
-]');
+    "import_error_count", "import_error_delete", "import_error_rows", "import_error_types", "import_error_window"]');

@@ -117,6 +117,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_partition_log.sql', '[
-    "partition_log_delete", "partition_log_due", "partition_log_search", "partition_log_types",
-    "partition_log_verdict"
-]');
+    "partition_log_delete", "partition_log_due", "partition_log_search", "partition_log_types", "partition_log_verdict"]');

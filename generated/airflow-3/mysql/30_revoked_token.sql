@@ -104,6 +104,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_revoked_token.sql', '[
-    "revoked_token_delete", "revoked_token_due", "revoked_token_search", "revoked_token_types",
-    "revoked_token_verdict"
-]');
+    "revoked_token_delete", "revoked_token_due", "revoked_token_search", "revoked_token_types", "revoked_token_verdict"]');

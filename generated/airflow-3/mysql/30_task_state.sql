@@ -112,5 +112,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_task_state.sql', '[
-    "task_state_delete", "task_state_due", "task_state_search", "task_state_types", "task_state_verdict"
-]');
+    "task_state_delete", "task_state_due", "task_state_search", "task_state_types", "task_state_verdict"]');

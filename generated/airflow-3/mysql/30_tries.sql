@@ -176,5 +176,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_airflow_3.register_routines('30_tries.sql', '[
-    "tries_delete", "tries_due", "tries_rows", "tries_search", "tries_types", "tries_unranked", "tries_verdict"
-]');
+    "tries_delete", "tries_due", "tries_rows", "tries_search", "tries_types", "tries_unranked", "tries_verdict"]');

@@ -20,8 +20,7 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_roots() RETURNS TABLE (o_k
     o_newest boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT i."id"::integer, i."dag_id"::text, (coalesce(i."end_date", i."updated_at"))::timestamptz,
-        (
-            true
+        (true
             -- The newest 1 of each dag_id, run_type stay.
             AND (
                 i."dag_id" IS NULL OR i."run_type" IS NULL OR i."logical_date" IS NULL
@@ -75,16 +74,24 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_runs_next(p_as_of timestamptz, 
     p_after_key integer, p_limit bigint) RETURNS TABLE (root integer, ended timestamptz)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_scopes text[]; v_cutoffs timestamptz[]; v_roots integer[]; v_ended timestamptz[]; v_to timestamptz := 'infinity'; v_from integer := 1;
 BEGIN
-    RETURN QUERY
-    SELECT r.o_key, r.o_ended FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i.o_key, i.o_ended FROM windrow_airflow_3.dag_runs_roots() AS i
-        WHERE i.o_scope = s.scope AND i.o_ended < s.cutoff
-          AND (i.o_ended, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
-        ORDER BY i.o_ended, i.o_key LIMIT p_limit
-    ) AS r
-    ORDER BY r.o_ended, r.o_key LIMIT p_limit;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+        FROM windrow_airflow_3.dag_runs_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+        SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+                SELECT i.o_key, i.o_ended FROM windrow_airflow_3.dag_runs_roots() AS i
+                WHERE i.o_scope = s.scope AND i.o_ended < s.cutoff AND i.o_ended <= v_to AND NOT i.o_newest
+                    AND (i.o_ended, i.o_key) > (p_after_time, p_after_key)
+                ORDER BY i.o_ended, i.o_key LIMIT p_limit) AS r
+            ORDER BY ended, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
 END
 $windrow$;
 
@@ -408,7 +415,6 @@ END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
     'bound 7c6b76c7c53f', 'count 117daac9b11b', 'delete 28d674e57d95', 'kept 29d6a9e8e42b', 'members f122bbd8130b',
-    'newest 4f7a034152c5', 'next 03a14364d367', 'roots 90f5867c04a0', 'scope 4c5dcd67d0dd', 'undated 195f37806428',
-    'unlisted 5d166997ff59'
-]);
+    'newest 4f7a034152c5', 'next 83917db0e65c', 'roots f4544da43817', 'scope 4c5dcd67d0dd', 'undated 195f37806428',
+    'unlisted 5d166997ff59']);
 RESET ROLE;

@@ -20,8 +20,7 @@ CREATE OR REPLACE FUNCTION windrow_airflow_3.dag_version_roots() RETURNS TABLE (
     o_newest boolean)
 LANGUAGE sql STABLE AS $windrow$
     SELECT i."id"::uuid, NULL::text, (i."created_at")::timestamptz,
-        (
-            true
+        (true
             -- The newest 1 of each dag_id stay.
             AND (
                 i."dag_id" IS NULL OR i."version_number" IS NULL
@@ -173,7 +172,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count c258ed3efa4e', 'delete 67b72d739896', 'kept cfc81e06e4af', 'members 63698b40cf00', 'newest 316fb1c9cde3',
-    'next 82dd2a593f65', 'roots bc4057bf457d', 'scope b33325a0c0bc', 'undated 9a47dbe6047c'
-]);
+    'count c258ed3efa4e', 'delete 67b72d739896', 'kept cfc81e06e4af', 'members 63698b40cf00', 'newest 316fb1c9cde3', 'next 82dd2a593f65',
+    'roots 8db725979344', 'scope b33325a0c0bc', 'undated 9a47dbe6047c']);
 RESET ROLE;

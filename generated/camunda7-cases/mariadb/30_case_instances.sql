@@ -441,7 +441,6 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7_cases.register_routines('30_case_instances.sql', '[
-    "case_instances_count", "case_instances_delete", "case_instances_due", "case_instances_keys",
-    "case_instances_members", "case_instances_next", "case_instances_row", "case_instances_source",
-    "case_instances_types", "case_instances_undated", "case_instances_unlisted"
-]');
+    "case_instances_count", "case_instances_delete", "case_instances_due", "case_instances_keys", "case_instances_members",
+    "case_instances_next", "case_instances_row", "case_instances_source", "case_instances_types", "case_instances_undated",
+    "case_instances_unlisted"]');

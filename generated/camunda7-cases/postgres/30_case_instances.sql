@@ -33,20 +33,26 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_cases.case_instances_next(p_as_of ti
     p_after_time timestamp, p_after_key text, p_limit bigint) RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_scopes text[]; v_cutoffs timestamp[]; v_roots text[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
-    RETURN QUERY
-    SELECT r."id_"::text, r."close_time_"
-    FROM windrow_camunda7_cases.case_instances_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i."id_", i."close_time_"
-        FROM "public"."act_hi_caseinst" AS i
-        WHERE i."case_def_id_" = s.scope
-          AND i."close_time_" < s.cutoff
-          AND (i."close_time_", i."id_") > (p_after_time, p_after_key)
-          AND i."state_" = 9
-        ORDER BY i."close_time_", i."id_" LIMIT p_limit
-    ) AS r
-    ORDER BY r."close_time_", r."id_" LIMIT p_limit;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+        FROM windrow_camunda7_cases.case_instances_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+        SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+                SELECT i."id_"::text, i."close_time_"
+                FROM "public"."act_hi_caseinst" AS i
+                WHERE i."case_def_id_" = s.scope AND i."close_time_" < s.cutoff AND i."close_time_" <= v_to
+                  AND (i."close_time_", i."id_") > (p_after_time, p_after_key)
+                  AND i."state_" = 9
+                ORDER BY i."close_time_", i."id_" LIMIT p_limit) AS r
+            ORDER BY ended, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
 END
 $windrow$;
 
@@ -232,7 +238,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count ff8db80d0ec9', 'delete 0d1d37a26ba3', 'members 8d2295baf6e2', 'next b18d0ef8135b', 'scope 56c09cb6b675',
-    'undated eb2e61f04656', 'unlisted 38d53cd3e3ea'
-]);
+    'count ff8db80d0ec9', 'delete 0d1d37a26ba3', 'members 8d2295baf6e2', 'next 630a8bfa2565', 'scope 56c09cb6b675',
+    'undated eb2e61f04656', 'unlisted 38d53cd3e3ea']);
 RESET ROLE;

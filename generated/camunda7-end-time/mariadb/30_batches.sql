@@ -365,6 +365,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_batches.sql', '[
-    "batches_against", "batches_bound", "batches_count", "batches_delete", "batches_due", "batches_keys",
-    "batches_members", "batches_next", "batches_row", "batches_source", "batches_types", "batches_undated"
-]');
+    "batches_against", "batches_bound", "batches_count", "batches_delete", "batches_due", "batches_keys", "batches_members",
+    "batches_next", "batches_row", "batches_source", "batches_types", "batches_undated"]');

@@ -370,7 +370,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_decisions.sql', '[
-    "decisions_against", "decisions_bound", "decisions_count", "decisions_delete", "decisions_due",
-    "decisions_members", "decisions_next", "decisions_row", "decisions_source", "decisions_types",
-    "decisions_undated", "decisions_unlisted"
-]');
+    "decisions_against", "decisions_bound", "decisions_count", "decisions_delete", "decisions_due", "decisions_members",
+    "decisions_next", "decisions_row", "decisions_source", "decisions_types", "decisions_undated", "decisions_unlisted"]');

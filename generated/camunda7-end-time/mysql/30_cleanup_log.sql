@@ -224,6 +224,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_cleanup_log.sql', '[
-    "cleanup_log_against", "cleanup_log_bound", "cleanup_log_count", "cleanup_log_delete", "cleanup_log_due",
-    "cleanup_log_members", "cleanup_log_next", "cleanup_log_row", "cleanup_log_types", "cleanup_log_undated"
-]');
+    "cleanup_log_against", "cleanup_log_bound", "cleanup_log_count", "cleanup_log_delete", "cleanup_log_due", "cleanup_log_members",
+    "cleanup_log_next", "cleanup_log_row", "cleanup_log_types", "cleanup_log_undated"]');

@@ -668,7 +668,5 @@ END$$
 DELIMITER ;
 CALL windrow_camunda7_end_time.register_routines('30_process_instances.sql', '[
     "process_instances_against", "process_instances_bound", "process_instances_count", "process_instances_delete",
-    "process_instances_due", "process_instances_keys", "process_instances_members", "process_instances_next",
-    "process_instances_row", "process_instances_source", "process_instances_types", "process_instances_undated",
-    "process_instances_unlisted"
-]');
+    "process_instances_due", "process_instances_keys", "process_instances_members", "process_instances_next", "process_instances_row",
+    "process_instances_source", "process_instances_types", "process_instances_undated", "process_instances_unlisted"]');

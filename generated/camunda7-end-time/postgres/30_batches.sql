@@ -266,7 +266,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound 3cac1fdd3146', 'count dc257d08eba1', 'delete b214cc9979e8', 'kept 1d2f64fb8338', 'members 27e4e0904269',
-    'next ac889ca2ea62', 'scope 2f871b5e5c27', 'undated 8957c51261de'
-]);
+    'bound 3cac1fdd3146', 'count dc257d08eba1', 'delete b214cc9979e8', 'kept 1d2f64fb8338', 'members 27e4e0904269', 'next ac889ca2ea62',
+    'scope 2f871b5e5c27', 'undated 8957c51261de']);
 RESET ROLE;

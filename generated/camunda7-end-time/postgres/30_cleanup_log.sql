@@ -139,7 +139,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound b88750563f89', 'count 1311e020a60f', 'delete e3a70b6d8ec0', 'kept 69201fbba36d', 'members 4037a95ff6a7',
-    'next 2fbce032b0a5', 'scope 077f1e6c1742', 'undated b6200b2ca70d'
-]);
+    'bound b88750563f89', 'count 1311e020a60f', 'delete e3a70b6d8ec0', 'kept 69201fbba36d', 'members 4037a95ff6a7', 'next 2fbce032b0a5',
+    'scope 077f1e6c1742', 'undated b6200b2ca70d']);
 RESET ROLE;

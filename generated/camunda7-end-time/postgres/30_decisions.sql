@@ -33,22 +33,28 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.decisions_next(p_as_of time
     p_after_time timestamp, p_after_key text, p_limit bigint) RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_scopes text[]; v_cutoffs timestamp[]; v_roots text[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
-    RETURN QUERY
-    SELECT r."id_"::text, r."eval_time_"
-    FROM windrow_camunda7_end_time.decisions_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i."id_", i."eval_time_"
-        FROM "public"."act_hi_decinst" AS i
-        WHERE i."dec_def_id_" = s.scope
-          AND i."eval_time_" < s.cutoff
-          AND (i."eval_time_", i."id_") > (p_after_time, p_after_key)
-          AND i."proc_inst_id_" IS NULL
-          AND i."case_inst_id_" IS NULL
-          AND i."eval_time_" IS NOT NULL
-        ORDER BY i."eval_time_", i."id_" LIMIT p_limit
-    ) AS r
-    ORDER BY r."eval_time_", r."id_" LIMIT p_limit;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+        FROM windrow_camunda7_end_time.decisions_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+        SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+                SELECT i."id_"::text, i."eval_time_"
+                FROM "public"."act_hi_decinst" AS i
+                WHERE i."dec_def_id_" = s.scope AND i."eval_time_" < s.cutoff AND i."eval_time_" <= v_to
+                  AND (i."eval_time_", i."id_") > (p_after_time, p_after_key)
+                  AND i."proc_inst_id_" IS NULL
+                  AND i."case_inst_id_" IS NULL
+                  AND i."eval_time_" IS NOT NULL
+                ORDER BY i."eval_time_", i."id_" LIMIT p_limit) AS r
+            ORDER BY ended, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
 END
 $windrow$;
 
@@ -228,7 +234,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound a53d43a70e62', 'count af90aa5e0833', 'delete 3481b935c60b', 'kept dd039d33e85b', 'members fe55272724a4',
-    'next 8c63199cb9d6', 'scope 4775e7da2c92', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9'
-]);
+    'bound a53d43a70e62', 'count af90aa5e0833', 'delete 3481b935c60b', 'kept dd039d33e85b', 'members fe55272724a4', 'next 45913948c858',
+    'scope 4775e7da2c92', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9']);
 RESET ROLE;

@@ -34,20 +34,26 @@ CREATE OR REPLACE FUNCTION windrow_camunda7_end_time.process_instances_next(p_as
     p_after_time timestamp, p_after_key text, p_limit bigint) RETURNS TABLE (root text, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_scopes text[]; v_cutoffs timestamp[]; v_roots text[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
-    RETURN QUERY
-    SELECT r."id_"::text, r."end_time_"
-    FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i."id_", i."end_time_"
-        FROM "public"."act_hi_procinst" AS i
-        WHERE i."proc_def_id_" = s.scope
-          AND i."end_time_" < s.cutoff
-          AND (i."end_time_", i."id_") > (p_after_time, p_after_key)
-          AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
-        ORDER BY i."end_time_", i."id_" LIMIT p_limit
-    ) AS r
-    ORDER BY r."end_time_", r."id_" LIMIT p_limit;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+        FROM windrow_camunda7_end_time.process_instances_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+        SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+                SELECT i."id_"::text, i."end_time_"
+                FROM "public"."act_hi_procinst" AS i
+                WHERE i."proc_def_id_" = s.scope AND i."end_time_" < s.cutoff AND i."end_time_" <= v_to
+                  AND (i."end_time_", i."id_") > (p_after_time, p_after_key)
+                  AND i."state_" IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
+                ORDER BY i."end_time_", i."id_" LIMIT p_limit) AS r
+            ORDER BY ended, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
 END
 $windrow$;
 
@@ -443,7 +449,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 931863e8fb68', 'count 7d8168e6f8ce', 'delete 21ae6bf3d819', 'kept 27b4fbc655c9', 'members c19ad1ee7c5b',
-    'next 066218f052fd', 'scope 0879351feb1c', 'undated cfb26d5c7558', 'unlisted f41280d12f00'
-]);
+    'bound 931863e8fb68', 'count 7d8168e6f8ce', 'delete 21ae6bf3d819', 'kept 27b4fbc655c9', 'members c19ad1ee7c5b', 'next 5b118c529122',
+    'scope 0879351feb1c', 'undated cfb26d5c7558', 'unlisted f41280d12f00']);
 RESET ROLE;

@@ -85,5 +85,4 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7.register_routines('30_task_metrics.sql', '[
-    "task_metrics_count", "task_metrics_delete", "task_metrics_rows", "task_metrics_types", "task_metrics_window"
-]');
+    "task_metrics_count", "task_metrics_delete", "task_metrics_rows", "task_metrics_types", "task_metrics_window"]');

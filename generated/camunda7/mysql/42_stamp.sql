@@ -610,8 +610,6 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7.register_routines('42_stamp.sql', '[
-    "history_batches_stamp_rows", "history_batches_stamp_set", "history_batches_stamp_todo",
-    "history_batches_stamp_type", "history_decisions_stamp_rows", "history_decisions_stamp_set",
-    "history_decisions_stamp_todo", "history_decisions_stamp_type", "history_stamp_rows", "history_stamp_set",
-    "history_stamp_todo", "history_stamp_type"
-]');
+    "history_batches_stamp_rows", "history_batches_stamp_set", "history_batches_stamp_todo", "history_batches_stamp_type",
+    "history_decisions_stamp_rows", "history_decisions_stamp_set", "history_decisions_stamp_todo", "history_decisions_stamp_type",
+    "history_stamp_rows", "history_stamp_set", "history_stamp_todo", "history_stamp_type"]');

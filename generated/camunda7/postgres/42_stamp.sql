@@ -596,8 +596,6 @@ COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_set(boolean, text[]
     'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body fec903ce11cd]';
 
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
-    'history_batches_stamp_next', 'history_batches_stamp_rows', 'history_batches_stamp_set',
-    'history_decisions_stamp_next', 'history_decisions_stamp_rows', 'history_decisions_stamp_set',
-    'history_stamp_next', 'history_stamp_rows', 'history_stamp_set'
-]);
+    'history_batches_stamp_next', 'history_batches_stamp_rows', 'history_batches_stamp_set', 'history_decisions_stamp_next',
+    'history_decisions_stamp_rows', 'history_decisions_stamp_set', 'history_stamp_next', 'history_stamp_rows', 'history_stamp_set']);
 RESET ROLE;

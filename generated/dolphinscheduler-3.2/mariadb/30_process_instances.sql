@@ -418,5 +418,4 @@ DELIMITER ;
 CALL windrow_dolphinscheduler_3_2.register_routines('30_process_instances.sql', '[
     "process_instances_count", "process_instances_delete", "process_instances_due", "process_instances_members",
     "process_instances_next", "process_instances_row", "process_instances_types", "process_instances_undated",
-    "process_instances_unlisted"
-]');
+    "process_instances_unlisted"]');

@@ -21,21 +21,27 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler_3_2.process_instances_next(p
     p_after_time timestamp, p_after_key integer, p_limit bigint) RETURNS TABLE (root integer, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_scopes bigint[]; v_cutoffs timestamp[]; v_roots integer[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
-    RETURN QUERY
-    SELECT r."id", r."end_time"
-    FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i."id", i."end_time"
-        FROM "public"."t_ds_process_instance" AS i
-        WHERE i."project_code" = s.scope
-          AND i."end_time" < s.cutoff
-          AND (i."end_time", i."id") > (p_after_time, p_after_key)
-          AND i."is_sub_process" = 0
-          AND i."state" IN (3, 5, 6, 7)
-        ORDER BY i."end_time", i."id" LIMIT p_limit
-    ) AS r
-    ORDER BY r."end_time", r."id" LIMIT p_limit;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+        FROM windrow_dolphinscheduler_3_2.process_instances_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+        SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+                SELECT i."id", i."end_time"
+                FROM "public"."t_ds_process_instance" AS i
+                WHERE i."project_code" = s.scope AND i."end_time" < s.cutoff AND i."end_time" <= v_to
+                  AND (i."end_time", i."id") > (p_after_time, p_after_key)
+                  AND i."is_sub_process" = 0
+                  AND i."state" IN (3, 5, 6, 7)
+                ORDER BY i."end_time", i."id" LIMIT p_limit) AS r
+            ORDER BY ended, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
 END
 $windrow$;
 
@@ -230,7 +236,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count 94c1313fb8a2', 'delete 4efb04980423', 'members 1499dc8f9de0', 'next a3cf7a35c746', 'scope 187c212f9a0f',
-    'undated 5ae2d4fc6812', 'unlisted de2e8beb5759'
-]);
+    'count 94c1313fb8a2', 'delete 4efb04980423', 'members 1499dc8f9de0', 'next 1928f65429fa', 'scope 187c212f9a0f',
+    'undated 5ae2d4fc6812', 'unlisted de2e8beb5759']);
 RESET ROLE;

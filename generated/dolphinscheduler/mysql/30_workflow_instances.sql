@@ -409,5 +409,4 @@ DELIMITER ;
 CALL windrow_dolphinscheduler.register_routines('30_workflow_instances.sql', '[
     "workflow_instances_count", "workflow_instances_delete", "workflow_instances_due", "workflow_instances_members",
     "workflow_instances_next", "workflow_instances_row", "workflow_instances_types", "workflow_instances_undated",
-    "workflow_instances_unlisted"
-]');
+    "workflow_instances_unlisted"]');

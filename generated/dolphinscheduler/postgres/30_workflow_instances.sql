@@ -21,21 +21,27 @@ CREATE OR REPLACE FUNCTION windrow_dolphinscheduler.workflow_instances_next(p_as
     p_after_time timestamp, p_after_key integer, p_limit bigint) RETURNS TABLE (root integer, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_scopes bigint[]; v_cutoffs timestamp[]; v_roots integer[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
-    RETURN QUERY
-    SELECT r."id", r."end_time"
-    FROM windrow_dolphinscheduler.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i."id", i."end_time"
-        FROM "public"."t_ds_workflow_instance" AS i
-        WHERE i."project_code" = s.scope
-          AND i."end_time" < s.cutoff
-          AND (i."end_time", i."id") > (p_after_time, p_after_key)
-          AND i."is_sub_workflow" = 0
-          AND i."state" IN (3, 5, 6, 7)
-        ORDER BY i."end_time", i."id" LIMIT p_limit
-    ) AS r
-    ORDER BY r."end_time", r."id" LIMIT p_limit;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+        FROM windrow_dolphinscheduler.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+        SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+                SELECT i."id", i."end_time"
+                FROM "public"."t_ds_workflow_instance" AS i
+                WHERE i."project_code" = s.scope AND i."end_time" < s.cutoff AND i."end_time" <= v_to
+                  AND (i."end_time", i."id") > (p_after_time, p_after_key)
+                  AND i."is_sub_workflow" = 0
+                  AND i."state" IN (3, 5, 6, 7)
+                ORDER BY i."end_time", i."id" LIMIT p_limit) AS r
+            ORDER BY ended, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
 END
 $windrow$;
 
@@ -221,7 +227,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 6939fec3b647', 'delete 3c08465a6c97', 'members b7c587f4949d', 'next 81d206f6a3a8', 'scope 6bd70078ef2f',
-    'undated 995df0e884a9', 'unlisted 498b9ba0a821'
-]);
+    'count 6939fec3b647', 'delete 3c08465a6c97', 'members b7c587f4949d', 'next 483e10d85e77', 'scope 6bd70078ef2f',
+    'undated 995df0e884a9', 'unlisted 498b9ba0a821']);
 RESET ROLE;

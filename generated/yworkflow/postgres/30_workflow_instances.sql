@@ -20,20 +20,26 @@ CREATE OR REPLACE FUNCTION windrow_yworkflow.workflow_instances_next(p_as_of tim
     p_after_time timestamp, p_after_key integer, p_limit bigint) RETURNS TABLE (root integer, ended timestamp)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    v_scopes text[]; v_cutoffs timestamp[]; v_roots integer[]; v_ended timestamp[]; v_to timestamp := 'infinity'; v_from integer := 1;
 BEGIN
-    RETURN QUERY
-    SELECT r."id", r."updated_at"
-    FROM windrow_yworkflow.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s
-    CROSS JOIN LATERAL (
-        SELECT i."id", i."updated_at"
-        FROM "public"."workflow_instance" AS i
-        WHERE i."workflow_definition_id" = s.scope
-          AND i."updated_at" < s.cutoff
-          AND (i."updated_at", i."id") > (p_after_time, p_after_key)
-          AND i."status" IN ('KILLED', 'COMPLETED')
-        ORDER BY i."updated_at", i."id" LIMIT p_limit
-    ) AS r
-    ORDER BY r."updated_at", r."id" LIMIT p_limit;
+    SELECT array_agg(s.scope), array_agg(s.cutoff) INTO v_scopes, v_cutoffs
+        FROM windrow_yworkflow.workflow_instances_scope(p_as_of, p_retention, p_scope) AS s;
+    -- Twice as many scopes each time, and none is read beyond the oldest p_limit roots of those before.
+    WHILE v_from <= cardinality(v_scopes) LOOP
+        SELECT array_agg(n.root), array_agg(n.ended) INTO v_roots, v_ended FROM (
+            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended UNION ALL SELECT r.*
+            FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
+                SELECT i."id", i."updated_at"
+                FROM "public"."workflow_instance" AS i
+                WHERE i."workflow_definition_id" = s.scope AND i."updated_at" < s.cutoff AND i."updated_at" <= v_to
+                  AND (i."updated_at", i."id") > (p_after_time, p_after_key)
+                  AND i."status" IN ('KILLED', 'COMPLETED')
+                ORDER BY i."updated_at", i."id" LIMIT p_limit) AS r
+            ORDER BY ended, root LIMIT p_limit) AS n;
+        v_to := coalesce(v_ended[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
+    END LOOP;
+    RETURN QUERY SELECT unnest(v_roots), unnest(v_ended);
 END
 $windrow$;
 
@@ -173,7 +179,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 07c6f6af8a8e', 'delete 933ca258bb2f', 'members 698d923eb2dd', 'next 7665d1bc9e84', 'scope 95f96708f966',
-    'undated db1275578a3c', 'unlisted 7c9786c1675b'
-]);
+    'count 07c6f6af8a8e', 'delete 933ca258bb2f', 'members 698d923eb2dd', 'next ddef123516d6', 'scope 95f96708f966',
+    'undated db1275578a3c', 'unlisted 7c9786c1675b']);
 RESET ROLE;

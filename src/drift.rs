@@ -113,6 +113,63 @@ impl<'a> Installed<'a> {
             drop: cell(4),
         })
     }
+
+    /// Whether the comment names the hash of the body.
+    fn is_generated(&self, dialect: Dialect, fingerprint: &str) -> bool {
+        let names = |hash: &str| self.comment.contains(&format!("[body {hash}]"));
+        // Earlier versions noted the body alone.
+        let alone = self.body.split_once('\n').map(|(_, body)| body);
+        names(fingerprint)
+            || alone.is_some_and(|body| names(&render::body_fingerprint(dialect, body)))
+    }
+
+    /// What the spec does not generate.
+    fn extra(self, is_generated: bool, is_twin: bool) -> Drift {
+        let (kind, name) = self.object;
+        // A trigger has no comment; only those of the owner role are asked for.
+        let is_ours = is_generated || kind == Kind::Trigger;
+        let (detail, statement) = match is_ours && !is_twin {
+            true => (
+                "an earlier spec or version left it; windrow install drops it",
+                self.drop,
+            ),
+            false => (
+                "the spec does not generate it: made by hand, or left by an earlier spec or version",
+                "",
+            ),
+        };
+        Drift {
+            kind,
+            name,
+            state: State::Extra,
+            detail: detail.to_owned(),
+            diff: String::new(),
+            statement: statement.to_owned(),
+        }
+    }
+
+    /// What has another body than the one that is generated.
+    fn changed(self, wanted: &Generated, is_generated: bool) -> Drift {
+        let (kind, name) = self.object;
+        let (state, detail) = match is_generated {
+            true => (
+                State::Other,
+                "generated from another state of the spec, or by another version; windrow install brings it up to date",
+            ),
+            false => (
+                State::Edited,
+                "edited by hand; windrow install puts it back",
+            ),
+        };
+        Drift {
+            kind,
+            state,
+            detail: detail.to_owned(),
+            diff: diff(&name, self.body, &wanted.body),
+            statement: String::new(),
+            name,
+        }
+    }
 }
 
 /// Compares a bundle with the rows that [`crate::calls::Calls::objects`] asks for.
@@ -140,59 +197,16 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
         }
     }
     for (it, fingerprint) in others {
-        let Installed {
-            object: (kind, name),
-            body,
-            comment,
-            drop,
-        } = it;
-        let names = |hash: &str| comment.contains(&format!("[body {hash}]"));
-        // Earlier versions noted the body alone.
-        let alone = body.split_once('\n').map(|(_, body)| body);
-        let is_generated = names(&fingerprint)
-            || alone.is_some_and(|body| names(&render::body_fingerprint(dialect, body)));
-        // A trigger has no comment; only those of the owner role are asked for.
-        let is_ours = is_generated || kind == Kind::Trigger;
+        let wanted = generated.remove(&it.object);
         // Which of two with the same body and comment is the generated one cannot be told.
-        let twin = known.get(&(kind, name.clone()));
-        let is_left = is_ours && twin != Some(&(fingerprint, comment));
-        match generated.remove(&(kind, name.clone())) {
+        let is_twin = known.get(&it.object) == Some(&(fingerprint.clone(), it.comment));
+        let is_generated = it.is_generated(dialect, &fingerprint);
+        found.extend(match wanted {
             // An archive has the columns of its source besides.
-            None if kind == Kind::Column => {}
-            None => found.push(Drift {
-                kind,
-                name,
-                state: State::Extra,
-                detail: if is_left {
-                    "an earlier spec or version left it; windrow install drops it"
-                } else {
-                    "the spec does not generate it: made by hand, or left by an earlier spec or version"
-                }
-                .to_owned(),
-                diff: String::new(),
-                statement: if is_left { drop.to_owned() } else { String::new() },
-            }),
-            Some(wanted) => {
-                let (state, detail) = match is_generated {
-                    true => (
-                        State::Other,
-                        "generated from another state of the spec, or by another version; windrow install brings it up to date",
-                    ),
-                    false => (
-                        State::Edited,
-                        "edited by hand; windrow install puts it back",
-                    ),
-                };
-                found.push(Drift {
-                    kind,
-                    state,
-                    detail: detail.to_owned(),
-                    diff: diff(&name, body, &wanted.body),
-                    statement: String::new(),
-                    name,
-                });
-            }
-        }
+            None if it.object.0 == Kind::Column => None,
+            None => Some(it.extra(is_generated, is_twin)),
+            Some(wanted) => Some(it.changed(&wanted, is_generated)),
+        });
     }
     let missing: BTreeSet<String> = generated
         .keys()

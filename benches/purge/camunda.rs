@@ -93,6 +93,19 @@ fn engine(client: &mut Client, cutoff: &str) -> Result<()> {
     }
 }
 
+/// CPU and wall seconds of each round, by the way in which the rows went.
+#[derive(Default)]
+struct Taken {
+    ours: Vec<(f64, f64)>,
+    windows: Vec<(f64, f64)>,
+    limits: Vec<(f64, f64)>,
+    held: Vec<(f64, f64)>,
+    engines: Vec<(f64, f64)>,
+    rows: i64,
+    batches: i64,
+    held_rows: i64,
+}
+
 pub(crate) fn measure(report: &mut Report) -> Result<()> {
     let mut system = System::open("camunda7", fill)?;
     system.install(WINDOWS, "camunda7", |text| {
@@ -103,9 +116,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
         "('{}'::timestamptz AT TIME ZONE 'UTC' - interval '1 hour')",
         system.as_of
     );
-    let (mut ours, mut windows, mut limits, mut held, mut engines) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut rows, mut batches, mut held_rows) = (0, 0, 0);
+    let mut taken = Taken::default();
     let call = format!(
         "CALL {}.run('{}')",
         system.control,
@@ -122,16 +133,16 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
     for round in 0..PAIRS {
         let mut client = system.fresh(INSTALLED)?;
         let (times, answer) = run(&mut client)?;
-        rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
-        batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
+        taken.rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
+        taken.batches = answer["rules"][0]["batches"].as_i64().context("a number")?;
         let left = digest(&mut client, &TABLES)?;
-        ours.push(times);
+        taken.ours.push(times);
 
         let mut client = system.fresh(WINDOWS)?;
         let (times, _) = run(&mut client)?;
         let same = digest(&mut client, &TABLES)?;
         ensure!(left == same, "families left {left:?}, windows {same:?}");
-        windows.push(times);
+        taken.windows.push(times);
 
         let mut client = system.fresh(INSTALLED)?;
         let script: String = TABLES
@@ -146,7 +157,7 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
             left == expected,
             "windrow left {left:?}, the limit {expected:?}"
         );
-        limits.push(times);
+        taken.limits.push(times);
 
         if round >= ROUNDS {
             continue;
@@ -158,9 +169,9 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
             system.control
         ))?;
         let (times, answer) = run(&mut client)?;
-        held_rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
-        ensure!(held_rows < rows, "nothing was held");
-        held.push(times);
+        taken.held_rows = answer["rules"][0]["rows"].as_i64().context("a number")?;
+        ensure!(taken.held_rows < taken.rows, "nothing was held");
+        taken.held.push(times);
 
         // Once is enough: it takes minutes, and the bar is far away.
         if round == 0 {
@@ -171,40 +182,54 @@ pub(crate) fn measure(report: &mut Report) -> Result<()> {
                 left == expected,
                 "windrow left {left:?}, the engine {expected:?}"
             );
-            engines.push(times);
+            taken.engines.push(times);
         }
     }
+    tell(report, &taken);
+    Ok(())
+}
+
+fn tell(report: &mut Report, taken: &Taken) {
+    let Taken {
+        ours,
+        windows,
+        limits,
+        held,
+        engines,
+        batches,
+        ..
+    } = taken;
+    let (rows, held_rows) = (taken.rows, taken.held_rows);
     report.variant(
         &format!("removal time: windrow, {batches} batches of whole families"),
         rows,
-        &ours,
+        ours,
     );
     let in_windows = "removal time: windrow, unit = \"window\"";
-    report.variant(in_windows, rows, &windows);
+    report.variant(in_windows, rows, windows);
     let some_held = format!("removal time: windrow, {HOLDS} families on hold");
-    report.variant(&some_held, held_rows, &held);
+    report.variant(&some_held, held_rows, held);
     let limit = "removal time: one DELETE per table, one transaction";
-    report.variant(limit, rows, &limits);
+    report.variant(limit, rows, limits);
     let engine = "removal time: the statements of Camunda's engine";
-    report.variant(engine, rows, &engines);
+    report.variant(engine, rows, engines);
     let cpu = |times: &[(f64, f64)]| times.iter().map(|time| time.0).collect::<Vec<_>>();
-    report.ratio(in_windows, &cpu(&ours), &cpu(&windows), Some(FAMILY_BAR));
-    report.ratio(limit, &cpu(&ours), &cpu(&limits), None);
+    report.ratio(in_windows, &cpu(ours), &cpu(windows), Some(FAMILY_BAR));
+    report.ratio(limit, &cpu(ours), &cpu(limits), None);
     report.ratio(
         &format!("{limit}, in windows"),
-        &cpu(&windows),
-        &cpu(&limits),
+        &cpu(windows),
+        &cpu(limits),
         Some(LIMIT_BAR),
     );
-    report.ratio(engine, &cpu(&ours), &cpu(&engines), Some(ENGINE_BAR));
+    report.ratio(engine, &cpu(ours), &cpu(engines), Some(ENGINE_BAR));
     // What stays for a hold took no time to delete.
     let as_many = held_rows as f64 / rows as f64;
-    let ours: Vec<f64> = cpu(&ours).iter().map(|time| time * as_many).collect();
+    let ours: Vec<f64> = cpu(ours).iter().map(|time| time * as_many).collect();
     report.ratio(
         &format!("itself without {HOLDS} families on hold"),
-        &cpu(&held),
+        &cpu(held),
         &ours,
         Some(HELD_BAR),
     );
-    Ok(())
 }

@@ -493,13 +493,6 @@ pub(super) fn of_rule(
     let plain = timed.is_some_and(|timed| is_plain(graph, rule, timed));
     let postgres = dialect == Dialect::Postgres;
     let meets = !keeps::meets(graph, purge, dialect).is_empty();
-    let report = |document: graph::Document| -> Vec<Field<'_>> {
-        let fields = rule.report.iter();
-        fields
-            .filter(|field| field.document == document)
-            .map(|field| self::field(graph, field))
-            .collect()
-    };
     let document = RuleDocument {
         rule: &rule.name,
         strategy: rule.strategy.name(),
@@ -577,10 +570,23 @@ pub(super) fn of_rule(
             StrategyView::Single(single) => single.passes(),
             StrategyView::EndTime | StrategyView::Timed(_) => Vec::new(),
         },
-        report_preview: report(graph::Document::Preview),
-        report_run: report(graph::Document::Run),
+        report_preview: reported(graph, rule, graph::Document::Preview),
+        report_run: reported(graph, rule, graph::Document::Run),
     };
     written(&document)
+}
+
+/// The fields of a rule that a document has by the names of the system that was there before.
+fn reported<'a>(
+    graph: &'a Graph,
+    rule: &'a graph::Rule,
+    document: graph::Document,
+) -> Vec<Field<'a>> {
+    let fields = rule.report.iter();
+    fields
+        .filter(|field| field.document == document)
+        .map(|field| self::field(graph, field))
+        .collect()
 }
 
 /// Whether a batch keeps the keys of tables between the root table and others in work tables.

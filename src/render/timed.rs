@@ -168,16 +168,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         between: adopter.as_ref().map_or(Vec::new(), Adopter::between),
         adopts: members.iter().any(|member| member.adopt.is_some()),
         root_column: roots.column.clone(),
-        twins: (2..=members
-            .iter()
-            .map(|member| {
-                let adopt = member.adopt.iter().filter(|_| !by_family);
-                member.belongs.len() + adopt.map(AdoptView::lists).sum::<usize>()
-            })
-            .max()
-            .unwrap_or_default())
-            .map(|number| format!("work_keep_{number}"))
-            .collect(),
+        twins: twins(&members, by_family),
         members,
         others: others.views,
         held: others.lists,
@@ -187,6 +178,20 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|reference| table_name(graph, dialect, &reference.table))
             .collect(),
     }
+}
+
+/// The work tables for what is kept by each further column of a row.
+fn twins(members: &[MemberView], by_family: bool) -> Vec<String> {
+    (2..=members
+        .iter()
+        .map(|member| {
+            let adopt = member.adopt.iter().filter(|_| !by_family);
+            member.belongs.len() + adopt.map(AdoptView::lists).sum::<usize>()
+        })
+        .max()
+        .unwrap_or_default())
+        .map(|number| format!("work_keep_{number}"))
+        .collect()
 }
 
 /// What the end of a row must lie before, whatever its stored time: the minimum, in the zone of the application.

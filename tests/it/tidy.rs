@@ -47,9 +47,19 @@ fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
     }
 }
 
-fn all() -> Vec<(String, String)> {
+/// The sources below some folders.
+fn below(folders: &[&str]) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    sources(&root().join("src"), &mut found);
+    for folder in folders {
+        let before = found.len();
+        sources(&root().join(folder), &mut found);
+        assert!(found.len() > before, "no sources were found in {folder}");
+    }
+    found
+}
+
+fn all() -> Vec<(String, String)> {
+    let found = below(&["src"]);
     assert!(found.len() > 30, "only {} sources were found", found.len());
     found
 }
@@ -411,8 +421,10 @@ fn templates_are_ascii() {
     }
 }
 
-const LONGEST_FUNCTION: usize = 102;
-const LONGEST_FILE: usize = 710;
+const LONGEST_FUNCTION: usize = 100;
+const LONGEST_FILE: usize = 700;
+/// To be split.
+const LONG_FILES: [&str; 1] = ["tests/it/claims.rs"];
 
 /// The functions of a source, as rustfmt lays them out: name and lines.
 fn functions(text: &str) -> Vec<(String, usize)> {
@@ -420,15 +432,20 @@ fn functions(text: &str) -> Vec<(String, usize)> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let code = line.trim_start();
+        let code = code.strip_prefix("pub").map_or(code, |code| {
+            let seen = code.strip_prefix('(').and_then(|code| code.split_once(')'));
+            seen.map_or(code, |(_, code)| code).trim_start()
+        });
         let head = code.split('(').next().unwrap_or_default();
         let mut words = head.split_whitespace().skip_while(|word| *word != "fn");
         let (Some(_), Some(name)) = (words.next(), words.next()) else {
             continue;
         };
-        if code.starts_with("//") || code.ends_with(';') {
+        // In a macro, a name is not the function's own.
+        if code.starts_with("//") || code.ends_with(';') || name.starts_with('$') {
             continue;
         }
-        let end = format!("{}}}", &line[..line.len() - code.len()]);
+        let end = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
         let length = lines[at..].iter().position(|line| **line == end);
         let name = name.split('<').next().unwrap_or(name);
         found.extend(length.map(|length| (name.to_owned(), length + 1)));
@@ -438,21 +455,25 @@ fn functions(text: &str) -> Vec<(String, usize)> {
 
 fn functions_and_files_are_short() {
     let mut seen = 0;
-    for (path, text) in all() {
-        let lines = text.lines().count();
-        assert!(
-            lines <= LONGEST_FILE,
-            "{path} has {lines} lines, more than {LONGEST_FILE}"
-        );
-        for (name, lines) in functions(&text) {
+    let mut told = String::new();
+    let mut bar = |what: String, lines: usize, most: usize| {
+        if lines > most {
+            told += &format!("{what} has {lines} lines, more than {most}\n");
+        }
+    };
+    let sources = below(&["src", "tests", "benches"]);
+    for (path, text) in &sources {
+        if LONG_FILES.contains(&path.as_str()) {
+            continue;
+        }
+        bar(path.clone(), text.lines().count(), LONGEST_FILE);
+        for (name, lines) in functions(text) {
             seen += 1;
-            assert!(
-                lines <= LONGEST_FUNCTION,
-                "{path}: `{name}` has {lines} lines, more than {LONGEST_FUNCTION}"
-            );
+            bar(format!("{path}: `{name}`"), lines, LONGEST_FUNCTION);
         }
     }
-    assert!(seen > 1_000, "only {seen} functions were seen");
+    assert!(told.is_empty(), "{told}");
+    assert!(seen > 3_000, "only {seen} functions were seen");
 }
 
 /// Lines that are longer than [`WIDTH`], by folder: so many there may still be.

@@ -36,10 +36,8 @@ pub(super) fn rule(
         diagnostics,
     );
     check_written(name, rule, by_removal_time, diagnostics);
-    let root = rule
-        .root
-        .as_ref()
-        .and_then(|written| root(spec, written, tables, diagnostics));
+    let written = rule.root.as_ref();
+    let root = written.and_then(|written| root(spec, written, tables, diagnostics));
     let mut read = |written: &Option<Text>| end_time(text, written.as_ref()?, diagnostics);
     let time = read(&rule.time);
     let ended = read(&rule.end_time);
@@ -88,6 +86,10 @@ pub(super) fn rule(
     check_order_of_own(rule, text, &stamps, &order, tables, diagnostics);
     let limits = limits(&rule.limits, diagnostics);
     let candidates = conditions(&rule.candidates, diagnostics);
+    let unit = match by_family(text, rule) {
+        true => Unit::Family,
+        false => Unit::Window,
+    };
     let kept = kept?;
     Some(Rule {
         name: name.get_ref().clone(),
@@ -99,11 +101,7 @@ pub(super) fn rule(
         last: None,
         strategy: Strategy::Timed(Timed {
             retention: kept.default.filter(|_| !by_removal_time).unwrap_or(0),
-            unit: if by_family(text, rule) {
-                Unit::Family
-            } else {
-                Unit::Window
-            },
+            unit,
             members,
             ended,
             references,

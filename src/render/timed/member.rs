@@ -100,6 +100,17 @@ pub(super) struct ReferrerView {
     pub(super) column: String,
 }
 
+impl MemberView {
+    /// Whether nothing else than its family keeps a row.
+    fn can_be_spared(&self) -> bool {
+        !self.root
+            && !self.belongs.is_empty()
+            && self.referrers.is_empty()
+            && self.bound.is_empty()
+            && self.archive.is_none()
+    }
+}
+
 /// What finds the rows `t` that name one of several roots.
 pub(super) fn any_of(columns: &[String], roots: &str) -> String {
     let each = columns.iter();
@@ -213,31 +224,30 @@ impl Tables<'_> {
             left: String::new(),
             keepers: self.keepers(member),
             left_of: Vec::new(),
-            roots: families
-                .iter()
-                .enumerate()
-                .filter(|_| by_family)
-                .map(|(index, family)| {
-                    let alias = format!("f{}", index + 1);
-                    let on = roots.at(&alias, family, dialect);
-                    RootView { alias, on }
-                })
-                .collect(),
+            roots: self.root_views(&families),
             table: table_name(graph, dialect, &table.name),
             archive,
             key,
         };
-        view.spared = !root
-            && !by_family
-            && !view.belongs.is_empty()
-            && view.referrers.is_empty()
-            && view.bound.is_empty()
-            && view.archive.is_none();
+        view.spared = !by_family && view.can_be_spared();
         view.stays = stays(&view, &of_others);
         view.stays_before = view.stays.clone();
         self.say(&mut view, &families, &of_others);
         self.say_left(&mut view);
         view
+    }
+
+    /// How the root of a row is found by each of its columns, where families go as such.
+    fn root_views(&self, families: &[String]) -> Vec<RootView> {
+        let families = families.iter().enumerate();
+        families
+            .filter(|_| self.timed.unit == Unit::Family)
+            .map(|(index, family)| {
+                let alias = format!("f{}", index + 1);
+                let on = self.roots.at(&alias, family, self.dialect);
+                RootView { alias, on }
+            })
+            .collect()
     }
 
     /// The tables beside the rule that refer to rows of a member.

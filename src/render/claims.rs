@@ -32,16 +32,17 @@ pub(super) fn deviations(
         let who = who(graph, plan, Asked::Later);
         return Ok(vec![
             kernel::claims(&who),
-            kernel::rights(&who),
+            kernel::rights(dialect, &control, &who),
             kernel::shapes(dialect, &control, &who),
         ]);
     }
-    [Asked::Later, Asked::OfAccounts]
-        .iter()
-        .flat_map(|asked| ["claims.sql", "rights.sql"].map(|template| (template, *asked)))
-        .map(|(template, asked)| query(template, dialect, shown, asked))
-        .chain([Ok(kernel::shapes(dialect, &control, ""))])
-        .collect()
+    Ok(vec![
+        query("claims.sql", dialect, shown, Asked::Later)?,
+        kernel::rights(dialect, &control, ""),
+        query("claims.sql", dialect, shown, Asked::OfAccounts)?,
+        query("rights.sql", dialect, shown, Asked::OfAccounts)?,
+        kernel::shapes(dialect, &control, ""),
+    ])
 }
 
 /// The query of `windrow diff` for the schedule.

@@ -34,6 +34,9 @@ const PARTS: &[(&str, Text)] = &[
     ("callable.sql", text!("postgres/parts/callable.sql")),
     ("claims.sql", text!("postgres/parts/claims.sql")),
     ("rights.sql", text!("postgres/parts/rights.sql")),
+    ("rights.sql", text!("innodb/parts/rights.sql")),
+    ("as_made.sql", text!("innodb/parts/as_made.sql")),
+    ("views.sql", text!("innodb/parts/views.sql")),
     ("held.sql", text!("postgres/parts/held.sql")),
     ("shapes.sql", text!("postgres/parts/shapes.sql")),
     ("shapes.sql", text!("innodb/parts/shapes.sql")),
@@ -57,6 +60,18 @@ fn parts(dialect: Dialect) -> impl Iterator<Item = &'static (&'static str, Text)
 pub(super) fn claims(who: &str) -> String {
     let query = format!("WITH who AS ({who})\n--+ claims.sql");
     with_parts(&query, Dialect::Postgres)
+}
+
+/// A query for what somebody else may do, and for constraints that are not as installed; on MySQL and MariaDB for routines and
+/// views that have other rights than they were made with.
+pub(super) fn rights(dialect: Dialect, control: &str, who: &str) -> String {
+    let query = match dialect {
+        Dialect::Postgres => {
+            format!("WITH who AS ({who})\nSELECT r.* FROM (\n--+ rights.sql\n) AS r")
+        }
+        Dialect::Mysql | Dialect::Mariadb => "--+ rights.sql".to_owned(),
+    };
+    asked(&query, dialect, control)
 }
 
 /// A query for what of the tables and views of the control schema is not as the last installation noted it; on PostgreSQL `who`
@@ -110,12 +125,6 @@ pub(super) fn ledger(dialect: Dialect) -> String {
         );
     }
     hex12(&tables)
-}
-
-/// A query for what somebody else may do, and for constraints that are not as installed.
-pub(super) fn rights(who: &str) -> String {
-    let query = format!("WITH who AS ({who})\nSELECT r.* FROM (\n--+ rights.sql\n) AS r");
-    with_parts(&query, Dialect::Postgres)
 }
 
 /// What stands in front of statements that an installation does for each archive, and behind them.

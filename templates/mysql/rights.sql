@@ -1,6 +1,5 @@
 SELECT f.object, f.problem, f.remedy
 FROM (
-{%- if accounts %}
     -- The one who makes a routine may be given rights on it by the server itself.
     SELECT 1 AS position, CONCAT('procedure ', p.db, '.', p.routine_name) AS object, CONCAT('may be called by ', p.user, IF(p.host = '', '', CONCAT('@', p.host))) AS problem, CONCAT('REVOKE EXECUTE ON PROCEDURE ', p.db, '.', p.routine_name, ' FROM that account') AS remedy
     FROM mysql.procs_priv AS p
@@ -71,23 +70,5 @@ FROM (
       AND 'Y' IN (p.insert_priv, p.update_priv, p.delete_priv, p.create_priv, p.drop_priv, p.alter_priv, p.trigger_priv, p.execute_priv,
           p.event_priv, p.create_routine_priv, p.alter_routine_priv, p.create_view_priv, p.grant_priv, p.references_priv, p.index_priv,
           p.lock_tables_priv)
-{%- else %}
-    SELECT 1 AS position, CONCAT('procedure ', r.routine_schema, '.', r.routine_name) AS object, CONCAT('runs with the rights of its ', LOWER(r.security_type)) AS problem, 'run windrow install' AS remedy
-    FROM information_schema.routines AS r
-    WHERE r.routine_schema = {{ control_literal }}
-      AND r.routine_comment LIKE '%[body %'
-      AND r.security_type <> IF(r.routine_name IN ('make_index', 'run_text'), 'INVOKER', 'DEFINER')
-    UNION ALL
-    SELECT 2, CONCAT('procedure ', r.routine_schema, '.', r.routine_name), CONCAT('was made with another sql_mode: ', r.sql_mode), 'run windrow install'
-    FROM information_schema.routines AS r
-    WHERE r.routine_schema = {{ control_literal }}
-      AND r.routine_comment LIKE '%[body %'
-      AND r.sql_mode <> 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'
-    UNION ALL
-    SELECT 3 AS position, CONCAT('view ', v.table_schema, '.', v.table_name) AS object, CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
-    FROM information_schema.views AS v
-    WHERE v.table_schema = {{ control_literal }}
-      AND v.security_type <> CASE WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER' WHEN v.table_name IN ('settings', 'open_hours', 'scheduling', 'sweeping', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left', 'due_now', 'backlog_now') THEN 'INVOKER' ELSE v.security_type END
-{%- endif %}
 ) AS f
 ORDER BY f.position, f.object

@@ -17,6 +17,7 @@ tests! {
     ],
     mysql_and_mariadb: [
         an_event_that_was_edited_is_told,
+        a_view_with_other_rights_is_told,
     ],
 }
 
@@ -168,6 +169,33 @@ fn what_a_table_has_become_is_told(dialect: Dialect) -> Result<()> {
         }
     }
     ensure!(unseen.is_empty(), "{}", unseen.join("\n"));
+    Ok(())
+}
+
+/// Its text is the same: only whose rights it has is another.
+fn a_view_with_other_rights_is_told(flavour: Flavour) -> Result<()> {
+    let graph = dolphinscheduler(Shared::Closed);
+    let mut made = Installation::new(dialect_of(flavour), &graph);
+    let owner = windrow::render::role_name(made.dialect, &made.control, "owner");
+    for (view, other) in [("undeletable", "INVOKER"), ("settings", "DEFINER")] {
+        let text = made.texts(&format!(
+            "SELECT v.view_definition FROM information_schema.views AS v WHERE v.table_schema = '{}' AND v.table_name = '{view}'",
+            made.control
+        ));
+        made.execute(&format!(
+            "ALTER DEFINER = {owner} SQL SECURITY {other} VIEW W.{view} AS {}",
+            text[0]
+        ));
+        let says = format!("runs with the rights of its {}", other.to_lowercase());
+        for text in told(&mut made)? {
+            let mut lines = text.lines();
+            let is_told = lines.any(|line| line.contains(&says) && line.contains(view));
+            ensure!(is_told, "{view}: {text}");
+        }
+        made.install(&graph);
+        let left = told(&mut made)?;
+        ensure!(left.iter().all(String::is_empty), "{view}: {left:?}");
+    }
     Ok(())
 }
 

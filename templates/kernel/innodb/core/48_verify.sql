@@ -168,8 +168,9 @@ BEGIN
                     LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(r.routine_definition,
                     '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''),
                     '[[:space:]]{2,}|(?! )[[:space:]]', ' ')), 256), 12), ']')
-                    AND r.security_type = IF(r.routine_name IN ('make_index', 'run_text'), 'INVOKER', 'DEFINER')
-                    AND r.sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
+                    AND (
+                        --+ as_made.sql
+                    ),
                 false
             ) AS body_known
         FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS w
@@ -211,19 +212,7 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
     FROM (
-        SELECT
-            CONCAT('view ', v.table_schema, '.', v.table_name) AS object,
-            CONCAT('runs with the rights of its ', LOWER(v.security_type)) AS problem, 'run windrow install' AS remedy
-        FROM information_schema.views AS v
-        WHERE v.table_schema = DATABASE()
-          AND v.security_type <> CASE
-              WHEN v.table_name IN ('undeletable', 'backlog', 'metrics') THEN 'DEFINER'
-              WHEN v.table_name IN (
-                  'settings', 'open_hours', 'scheduling', 'sweeping', 'last_look', 'run_count', 'index_state', 'left_behind', 'last_left',
-                  'due_now', 'backlog_now'
-              ) THEN 'INVOKER'
-              ELSE v.security_type
-          END
+        --+ views.sql
     ) AS c;
 
     INSERT INTO work_check (position, check_name, object, severity, detail)

@@ -220,7 +220,7 @@ fn count(rows: &Rows, table: &str) -> usize {
 }
 
 /// The error of a call that must fail.
-fn refused(answer: anyhow::Result<Value>) -> String {
+pub(crate) fn refused(answer: anyhow::Result<Value>) -> String {
     match answer {
         Ok(answer) => panic!("it was done: {answer}"),
         Err(error) => format!("{error:#}"),

@@ -116,6 +116,17 @@ fn root(database: &mut Installation) {
     database.execute(&row.insert());
 }
 
+fn refused(database: &mut Installation, style: &str, routine: &str, options: &Value) {
+    let error = database
+        .call(routine, options.clone())
+        .expect_err(&format!("{style}: {routine} {options}"));
+    assert_eq!(
+        failure::sqlstate(&error),
+        Some("22023"),
+        "{style}: {routine} {options}: {error:#}"
+    );
+}
+
 fn words_and_other_styles_are_no_instants(dialect: Dialect) {
     let mut database = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
     root(&mut database);
@@ -147,14 +158,7 @@ fn words_and_other_styles_are_no_instants(dialect: Dialect) {
                 ("set_hold", hold(&none)),
             ];
             for (routine, options) in calls {
-                let error = database
-                    .call(routine, options.clone())
-                    .expect_err(&format!("{style}: {routine} {options}"));
-                assert_eq!(
-                    failure::sqlstate(&error),
-                    Some("22023"),
-                    "{routine} {options}: {error:#}"
-                );
+                refused(&mut database, style, routine, &options);
             }
         }
         // No time of a row has a zone here, so that one would be overlooked.
@@ -220,23 +224,13 @@ fn an_instant_without_a_zone_is_in_utc(dialect: Dialect) {
 fn an_instant_lies_in_the_years_that_all_servers_have(dialect: Dialect) {
     let mut database = Installation::armed(dialect, &dolphinscheduler(Shared::Closed));
     root(&mut database);
-    let mut refused = |routine: &str, options: Value| {
-        let error = database
-            .call(routine, options.clone())
-            .expect_err(&format!("{routine} {options}"));
-        assert_eq!(
-            failure::sqlstate(&error),
-            Some("22023"),
-            "{routine} {options}: {error:#}"
-        );
-    };
     for before in ["0001-01-01T00:00:00+00:01", "0001-01-01T13:59:59+14:00"] {
         for routine in ["preview", "run"] {
-            refused(routine, json!({"as_of": before}));
+            refused(&mut database, "", routine, &json!({"as_of": before}));
         }
     }
     for after in ["9999-12-31T23:59:59-00:01", "9999-12-31T10:00:00-14:00"] {
-        refused("set_hold", hold(&json!(after)));
+        refused(&mut database, "", "set_hold", &hold(&json!(after)));
     }
     for (text, instant) in [
         (

@@ -175,17 +175,18 @@ fn the_cpu_time_of_ended_backends_counts() -> Result<()> {
     Ok(())
 }
 
+/// Why a server does not start.
+fn not_started(settings: &Settings) -> String {
+    let started = Postgres::start(settings).map(drop);
+    format!("{:#}", started.expect_err("the start must fail"))
+}
+
 fn a_failed_start_quotes_the_log() {
     let settings = Settings {
         extra: vec![("no_such_setting".into(), "1".into())],
         ..Settings::default()
     };
-    let error = format!(
-        "{:#}",
-        Postgres::start(&settings)
-            .map(drop)
-            .expect_err("the start must fail")
-    );
+    let error = not_started(&settings);
     assert!(error.contains("no_such_setting"), "{error}");
 }
 
@@ -194,12 +195,7 @@ fn a_folder_without_a_server_is_an_error() {
         bin_dir: Some("/nonexistent".into()),
         ..Settings::default()
     };
-    let error = format!(
-        "{:#}",
-        Postgres::start(&settings)
-            .map(drop)
-            .expect_err("the start must fail")
-    );
+    let error = not_started(&settings);
     assert!(
         error.contains("/nonexistent") && error.contains("hint:"),
         "{error}"

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 
+use crate::archive::refused;
 use crate::harness::tests;
 use crate::rights::user;
 use crate::support::graphs::graph_of;
@@ -227,13 +228,6 @@ fn by(
         routine,
         &options,
     )
-}
-
-fn refused(answer: anyhow::Result<Value>) -> String {
-    match answer {
-        Ok(answer) => panic!("it was done: {answer}"),
-        Err(error) => format!("{error:#}"),
-    }
 }
 
 fn what_was_archived_comes_back_or_goes_for_good(dialect: Dialect) {

@@ -1,6 +1,6 @@
 //! `check --database`: each finding by its code, and what `install` makes of it.
 
-use super::{Database, SPEC, SPEC_32, W, roles};
+use super::{Database, SPEC, SPEC_32, Said, W, roles};
 
 use crate::harness::tests;
 
@@ -16,11 +16,18 @@ tests! {
 
 /// Exit code, and each finding above a notice as `severity code object`.
 fn findings(database: &Database, words: &str) -> (i32, Vec<String>) {
-    let said = database.windrow(&format!("check {words} --output json"));
+    told(
+        &database.windrow(&format!("check {words} --output json")),
+        "",
+    )
+}
+
+/// The same of what was said, with the notices of a code.
+pub(super) fn told(said: &Said, with: &str) -> (i32, Vec<String>) {
     let document = said.json();
     let found = document["findings"].as_array().into_iter().flatten();
     let mut found: Vec<String> = found
-        .filter(|finding| finding["severity"] != "notice")
+        .filter(|finding| finding["severity"] != "notice" || finding["code"] == with)
         .map(|finding| {
             ["severity", "code", "object"]
                 .map(|key| finding[key].as_str().unwrap_or("?"))

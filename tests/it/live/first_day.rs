@@ -251,6 +251,13 @@ fn previews(database: &mut Database, nine: &Value) -> Value {
     preview
 }
 
+/// How many families each run of a history took, and how it ended.
+pub(super) fn outcomes(history: &Value) -> Vec<(Option<i64>, Option<&str>)> {
+    let runs = history.as_array().into_iter().flatten();
+    runs.map(|run| (run["families"].as_i64(), run["status"].as_str()))
+        .collect()
+}
+
 /// What verify, history and status say of what was done.
 fn is_told_afterwards(database: &mut Database, done: &Value) {
     database
@@ -266,14 +273,8 @@ fn is_told_afterwards(database: &mut Database, done: &Value) {
     let history = database
         .windrow("history SPEC --limit 3 --output json")
         .json();
-    let figures: Vec<_> = history
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|run| (run["families"].as_i64(), run["status"].as_str()))
-        .collect();
     assert_eq!(
-        figures,
+        outcomes(&history),
         [
             (Some(0), Some("done")),
             (done["families"].as_i64(), Some("done")),

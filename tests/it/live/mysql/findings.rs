@@ -3,6 +3,7 @@
 use windrow::sandbox::mysql::{Flavour, Settings};
 
 use super::super::W;
+use super::super::findings::told;
 use super::super::{SPEC, windrow};
 use super::Server;
 
@@ -23,19 +24,7 @@ tests! {
 
 /// Exit code, and each finding above a notice, or with this code, as `severity code object`.
 fn findings(server: &Server, with: &str) -> (i32, Vec<String>) {
-    let said = server.windrow("check SPEC --output json");
-    let document = said.json();
-    let found = document["findings"].as_array().into_iter().flatten();
-    let mut found: Vec<String> = found
-        .filter(|finding| finding["severity"] != "notice" || finding["code"] == with)
-        .map(|finding| {
-            ["severity", "code", "object"]
-                .map(|key| finding[key].as_str().unwrap_or("?"))
-                .join(" ")
-        })
-        .collect();
-    found.sort();
-    (said.code, found)
+    told(&server.windrow("check SPEC --output json"), with)
 }
 
 /// What is done, what undoes it, and what is found.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use windrow::sandbox::mysql::Flavour;
 
+use super::super::first_day::outcomes;
 use super::super::{Database, SPEC, Said, W, command};
 use super::Server;
 
@@ -213,14 +214,8 @@ fn history_and_files(server: &mut Server, families: i64) {
     let history = server
         .windrow("history SPEC --limit 3 --output json")
         .json();
-    let figures: Vec<_> = history
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|run| (run["families"].as_i64(), run["status"].as_str()))
-        .collect();
     assert_eq!(
-        figures,
+        outcomes(&history),
         [
             (Some(0), Some("done")),
             (Some(families - 20), Some("done")),

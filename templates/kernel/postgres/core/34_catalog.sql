@@ -11,14 +11,17 @@ COMMENT ON TABLE catalog_state IS
     'What catalog_now() said when somebody armed windrow or installed it anew (run_id 0), and when each open run began. Every batch '
     'compares it.';
 
--- covered: the tables whose rows go or are set, and their partitions.
+-- covered: the tables whose rows go or are set, and their partitions. Each is looked up by index (OFFSET 0 keeps the look a look of
+-- its own): every batch asks, and a database may have very many tables and keys.
 --# create view covered
 CREATE OR REPLACE VIEW covered AS
 WITH whole AS (
     SELECT t.oid AS table_id, t.relname::text AS name, t.relkind, k.goes, k.sets
     FROM known_table AS k
     CROSS JOIN spec AS s
-    JOIN pg_class AS t ON t.oid = to_regclass(format('%I.%I', s.schema_name, k.name))
+    CROSS JOIN LATERAL (
+        SELECT c.oid, c.relname, c.relkind FROM pg_class AS c WHERE c.oid = to_regclass(format('%I.%I', s.schema_name, k.name)) OFFSET 0
+    ) AS t
     WHERE k.goes
        OR k.sets <> '{}'
 )
@@ -63,7 +66,7 @@ WITH these AS MATERIALIZED (
 keys AS (
     SELECT p.name, p.goes, p.sets, g.events, f.oid, f.conrelid, f.conkey, f.confrelid, f.confkey, f.confdeltype, f.confupdtype
     FROM these AS p
-    JOIN key_events AS g ON g.table_id = p.table_id
+    CROSS JOIN LATERAL (SELECT e.key_id, e.events FROM key_events AS e WHERE e.table_id = p.table_id OFFSET 0) AS g
     JOIN pg_constraint AS f ON f.oid = g.key_id AND f.contype = 'f' AND f.confrelid = p.table_id
     WHERE (p.goes AND g.events & 8 = 8 OR p.sets <> '{}' AND g.events & 16 = 16)
       AND (
@@ -261,6 +264,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
 SET jit = off
 SET join_collapse_limit = 1
+SET enable_seqscan = off
 AS $windrow$
 BEGIN
     RETURN (

@@ -61,7 +61,7 @@ pub const REASONS: [Reason; 10] = [
     reason(
         "REFERENCED",
         "a row that stays refers to it",
-        "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or one of the family's rows belongs to something else as well that no rule takes",
+        "a row of another table keeps a member (an edge with `restrict`, or a row that is not `final`), or, in a rule by removal time, a row that stays names one of the family's rows, or one of the family's rows belongs to something else as well that no rule takes",
     ),
     Reason {
         name: "NOT_A_ROOT",

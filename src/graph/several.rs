@@ -63,8 +63,8 @@ fn by_time(table: &Table, id: TableId, rules: &[Rule]) -> Option<(String, String
     let shown = rule.name.escape_debug();
     Some((
         format!("rule `{shown}` takes it by its removal time"),
-        "add `with = \"any\"` if it goes with the root of its family, or by its own time, whatever becomes of what else it \
-         names; or take the table out of that rule"
+        "add `with = \"any\"` if it goes with the root of its family, or by its own time, and what else it names stays \
+         as long as it does; or take the table out of that rule"
             .to_owned(),
     ))
 }

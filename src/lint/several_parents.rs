@@ -13,7 +13,7 @@ root above it, keeps the family (`REFERENCED`) for as long as it is there. Where
 that do are its parents. With `with = \"any\"` the row goes with the first of its parents, whatever \
 becomes of the others: right for rows that say nothing without both, such as those of a relation table, and for a table \
 whose foreign keys cascade anyway. Say which is meant. A rule by removal time knows `any` alone, and asks for the word: its \
-rows go with the root of their family, or by their own time, whatever becomes of what else they name.",
+rows go with the root of their family, or by their own time; what else they name, and its family, stays as long as they do.",
     check,
 };
 

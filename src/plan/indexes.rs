@@ -191,8 +191,9 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
     let mut indexes = Vec::new();
     for member in &timed.members {
         let table = graph.table(member.table);
-        let mut need = |column: &String, conditions: Vec<Condition>, why: String| {
-            if table.indexed.contains(column) {
+        let mut need = |columns: &[&String], conditions: Vec<Condition>, why: String| {
+            let columns: Vec<String> = columns.iter().map(|it| (*it).clone()).collect();
+            if table.indexed.contains(&columns.join(", ")) {
                 return;
             }
             let mut whole_columns: Vec<String> = conditions
@@ -200,10 +201,10 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 .filter(|condition| condition.is_constant())
                 .map(|condition| condition.column.name.clone())
                 .collect();
-            whole_columns.push(column.clone());
+            whole_columns.extend(columns.iter().cloned());
             indexes.push(IndexNeed {
                 table: member.table,
-                columns: vec![column.clone()],
+                columns,
                 otherwise: None,
                 conditions,
                 null: None,
@@ -217,7 +218,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
             Vec::new()
         };
         need(
-            &rule.end_time.name,
+            &[&rule.end_time.name],
             conditions,
             format!("Rule {} reads what is due, oldest first.", rule.name),
         );
@@ -226,27 +227,26 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
                 continue;
             }
             need(
-                column,
+                &[column],
                 Vec::new(),
                 format!("Families of rule {} are found by their root.", rule.name),
             );
         }
-        // A window asks whether what it would delete is named by rows that stay.
+        // A batch asks whether what it would delete is named by rows that stay.
         let others: Vec<TableId> = timed.others().map(|stamp| stamp.root).collect();
-        let edges = table.parents().filter(|edge| {
+        let mut edges = rule.crossings(member, table);
+        edges.extend(table.parents().filter(|edge| {
             let is_asked = edge.parent != rule.root && !others.contains(&edge.parent);
-            timed.unit == Unit::Family && is_asked && edge.further.is_empty()
-        });
+            timed.unit == Unit::Family && is_asked
+        }));
         for edge in edges {
             let there = Condition {
                 column: edge.column.clone(),
                 test: Test::NotNull,
             };
-            need(
-                &edge.column.name,
-                vec![there],
-                format!("Rule {} finds what names a row.", rule.name),
-            );
+            let columns: Vec<&String> = edge.pairs().map(|(column, _)| &column.name).collect();
+            let why = format!("Rule {} finds what names a row.", rule.name);
+            need(&columns, vec![there], why);
         }
         let own = timed.stamps.iter().flat_map(|stamp| &stamp.own);
         let own = own.filter(|own| own.table == member.table);
@@ -255,7 +255,7 @@ fn timed_indexes(graph: &Graph, rule: &Rule, timed: &Timed) -> Vec<IndexNeed> {
         let families = families.filter_map(|stamp| stamp.family.as_ref());
         for column in own.map(|own| &own.column).chain(families) {
             need(
-                column,
+                &[column],
                 Vec::new(),
                 format!(
                     "A stamp of rule {} finds the rows of one instance.",

@@ -373,6 +373,32 @@ impl<'a> Adopter<'a> {
         }
     }
 
+    /// The family of the instance that a row says which names no root; none where the table's rows say none.
+    pub(super) fn family_of_instance(&self, member: &Member, row: &str) -> Option<String> {
+        let family = self.roots.family_of("p", self.dialect);
+        let (root, key) = (&self.roots.table, &self.roots.key);
+        let owns = self
+            .owns(member.table)
+            .into_iter()
+            .filter(|_| member.table != self.rule.root);
+        let ways = owns.filter_map(|own| {
+            let column = format!("{row}.{}", self.dialect.ident(&own.column));
+            let (from, at) = match own.through {
+                None => (format!("{root} AS p"), format!("p.{key} = {column}")),
+                Some(between) => {
+                    let names = self.dialect.ident(&self.direct(between)?.column);
+                    let (table, at) = (self.qualified(between), self.key(between));
+                    let from = format!("{table} AS o JOIN {root} AS p ON p.{key} = o.{names}");
+                    (from, format!("o.{at} = {column}"))
+                }
+            };
+            let behind = self.behind_others(own, row);
+            Some(format!("(SELECT {family} FROM {from} WHERE {at}{behind})"))
+        });
+        let ways: Vec<String> = ways.collect();
+        (!ways.is_empty()).then(|| ways.join(", "))
+    }
+
     /// That a row names no root.
     fn rootless(&self, member: &Member, row: &str) -> String {
         let columns = member.family.iter();

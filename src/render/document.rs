@@ -204,6 +204,9 @@ struct RuleDocument<'a> {
     /// removal times to set: its families, and what is held by itself.
     #[serde(skip_serializing_if = "is_not")]
     plain: bool,
+    /// Whether rows of its families may name rows of other ones.
+    #[serde(skip_serializing_if = "is_not")]
+    crosses: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stamps: Vec<stamp::StampDocument<'a>>,
     /// Of a rule by the end of families: the time by which roots are searched, the least key, whether only scopes with a
@@ -533,6 +536,10 @@ pub(super) fn of_rule(
             Unit::Window => "window",
         }),
         plain,
+        crosses: rule.timed().is_some_and(|timed| {
+            let mut members = timed.members.iter();
+            members.any(|it| !rule.crossings(it, graph.table(it.table)).is_empty())
+        }),
         stamps: stamp::documents(graph, rule, dialect),
         along: families.then_some(if rule.last.is_some() {
             "started"

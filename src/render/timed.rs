@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use self::crossing::CrossingView;
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::explain::{Root, among, keys, some_keys};
@@ -14,6 +15,7 @@ use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Timed, Unit};
 
+mod crossing;
 mod member;
 
 /// What the template of a rule by time has beside what it shares with others.
@@ -30,6 +32,12 @@ pub(super) struct TimedView {
     /// Whether families go as such, and how many rows of one table a window may have of what belongs to none.
     by_family: bool,
     members: Vec<MemberView>,
+    /// Whether rows of no family stay because others belong to them.
+    pins: bool,
+    /// PostgreSQL: that the root of no family in `r.families` is there.
+    pin_missing: String,
+    /// How rows of other families may name rows of a family.
+    crossings: Vec<CrossingView>,
     spares: bool,
     /// Whether holds of other rules may keep rows.
     bound: bool,
@@ -93,12 +101,13 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         others: &others,
         dialect,
     };
-    let members: Vec<MemberView> = timed
+    let mut members: Vec<MemberView> = timed
         .members
         .iter()
         .enumerate()
         .map(|(index, member)| tables.member(index + 1, member))
         .collect();
+    tables.say_left(&mut members);
     let adopter = Adopter::new(graph, rule, timed, &roots, dialect);
     let root = members.iter().find(|member| member.root);
     let conditions = |row: &str| -> Vec<String> {
@@ -131,6 +140,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|ended| dialect.ident(&ended.name))
             .unwrap_or_default(),
         by_family,
+        crossings: tables.crossings(),
+        pin_missing: roots.missing("ANY (r.families)", dialect),
+        pins: members.iter().any(|member| !member.pins.is_empty()),
         bound: members.iter().any(|member| !member.bound.is_empty()),
         spares: members.iter().any(|member| member.spared),
         locks: members.len() > 1 || timed.ended.is_some(),

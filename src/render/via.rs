@@ -75,13 +75,15 @@ fn named(edge: &Edge, dialect: Dialect) -> String {
     columns.collect::<Vec<_>>().join(", ")
 }
 
-fn pairs(edge: &Edge, dialect: Dialect) -> Vec<(String, String)> {
+/// The columns of a row with those of the parent that they name.
+pub(super) fn pairs(edge: &Edge, dialect: Dialect) -> Vec<(String, String)> {
     edge.pairs()
         .map(|(column, named)| (dialect.ident(&column.name), dialect.ident(&named.name)))
         .collect()
 }
 
-fn compare(pairs: &[(String, String)], child: &str, parent: &str) -> String {
+/// That a row names another by these columns.
+pub(super) fn compare(pairs: &[(String, String)], child: &str, parent: &str) -> String {
     let equal = |(column, named): &(String, String)| format!("{child}.{column} = {parent}.{named}");
     pairs.iter().map(equal).collect::<Vec<_>>().join(" AND ")
 }

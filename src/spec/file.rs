@@ -156,6 +156,6 @@ pub enum With {
     #[default]
     All,
     /// With the first of them that goes, whatever becomes of the others. A rule by removal time knows no other way: a row goes
-    /// with the root of its family, or by its own time, and is left without what else it names where that goes sooner.
+    /// with the root of its family, or by its own time, and what else it names stays as long as it does.
     Any,
 }

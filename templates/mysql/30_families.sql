@@ -25,7 +25,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter. [body @body@]'
+COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter. [body @body@]'
 BEGIN
 {%- if rule.timed.ended %}
     DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
@@ -117,10 +117,35 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {%- endif %}
-    CALL timed_blame();
-    CALL timed_targets();
 END;
 
+{% if rule.timed.crossings -%}
+-- {{ rule.name }}_namers: rows of other families that name a row of one of these, or of no family.
+--# create procedure {{ control }}.{{ rule.name }}_namers
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_namers()
+SQL SECURITY DEFINER
+COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads only. [body @body@]'
+BEGIN
+{%- for crossing in rule.timed.crossings %}
+{%- for namer in crossing.namers %}
+    -- {{ namer.why }}
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, {{ namer.family }} AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN {{ crossing.table }} AS t ON t.{{ crossing.column }} = n.id
+        STRAIGHT_JOIN {{ namer.table }} AS r ON {{ namer.on }}
+{%- for apart in namer.apart %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ apart }}
+{%- endfor %}
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+{%- endfor %}
+{%- endfor %}
+END;
+
+{% endif -%}
 -- {{ rule.name }}_families: one batch: the whole families in work_target, in the caller's transaction.
 --# create procedure {{ control }}.{{ rule.name }}_families
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_families(IN p_run bigint)

@@ -30,6 +30,9 @@ BEGIN
 {%- if member.left %}
         DROP TEMPORARY TABLE IF EXISTS {{ member.left }};
 {%- endif %}
+{%- if member.pinned %}
+        DROP TEMPORARY TABLE IF EXISTS {{ member.pinned }};
+{%- endif %}
 {%- endfor %}
 {%- for other in rule.timed.others %}
         DROP TEMPORARY TABLE IF EXISTS {{ other.first }};
@@ -61,6 +64,11 @@ BEGIN
 {%- if member.left %}
         -- The rows of {{ member.table_name }} of no family to which others belong that go later or never.
         CREATE TEMPORARY TABLE {{ member.left }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
+{%- endif %}
+{%- if member.pinned %}
+        -- The rows of {{ member.table_name }} that rows name which stay.
+        CREATE TEMPORARY TABLE {{ member.pinned }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
 {%- endif %}
 {%- endfor %}
@@ -182,9 +190,9 @@ END;
 -- A family is the rows that name the same root in {{ rule.table_name }}.
 {%- endif %}
 --# create procedure {{ control }}.{{ rule.name }}_keep
-CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
+CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} [body @body@]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} p_dry: what goes in earlier batches is still there. [body @body@]'
 BEGIN
 {%- if rule.timed.bound %}
     DECLARE v_bound boolean;
@@ -370,15 +378,16 @@ BEGIN
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.left %}
-    -- {{ member.table_name }}: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- {{ member.table_name }}: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+{%- for pin in member.pins %}
+    INSERT IGNORE INTO {{ member.pinned }} (id)
+    SELECT p.{{ member.key }}
+    {{ <w.pinned_in_window rule pin member child={rule.timed.members[pin.place]} /> }};
+{%- endfor %}
     INSERT INTO {{ member.left }} (id)
     SELECT t.{{ member.key }}
     {{ <w.rows_of_window rule member stays={member.stays_before} /> }}
-      AND (
-{%- for keeper in member.keepers %}
-          {% if not loop.first %}OR {% endif %}{{ keeper }}
-{%- endfor %}
-      );
+      AND EXISTS (SELECT 1 FROM {{ member.pinned }} AS x WHERE x.id = t.{{ member.key }});
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM {{ member.left }} AS l ORDER BY l.id;
 {%- endif %}

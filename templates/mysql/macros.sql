@@ -236,6 +236,38 @@ FROM {{ member.table }} AS t
 {%- endfor %}
 {%- endcomponent w.rows_of_window %}
 
+{#- The rows `p` of a window, of no family, that rows `t` name which do not go before them, or with them. -#}
+{% component w.pinned_in_window(rule, pin, member, child) -%}
+FROM {{ member.table }} AS p
+    STRAIGHT_JOIN {{ child.table }} AS t ON {{ pin.on }}
+{%- for stay in pin.stays %}
+    LEFT JOIN {{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
+{%- endfor %}
+{%- for root in child.roots %}
+    LEFT JOIN {{ rule.table }} AS {{ root.alias }} ON {{ root.on }}
+{%- endfor %}
+    LEFT JOIN work_gone AS g ON {% for family in pin.families %}{% if not loop.first %} OR {% endif %}g.id = {{ family }}{% endfor %}
+    WHERE p.{{ rule.end_time }} >= p_from AND p.{{ rule.end_time }} < p_to
+{%- for alone in member.pinned_alone %}
+      AND {{ alone }}
+{%- endfor %}
+      AND g.id IS NULL
+      AND (
+          (t.{{ rule.end_time }} >= p_from OR p_dry) AND t.{{ rule.end_time }} <= p.{{ rule.end_time }}
+{%- for stay in pin.stays %} AND {{ stay.alias }}.id IS NULL{% endfor %}
+{%- for root in child.roots %} AND {{ root.alias }}.{{ rule.key }} IS NULL{% endfor %}
+{%- for condition in child.conditions %}
+          AND {{ condition }}
+{%- endfor %}
+{%- for condition in child.spares %}
+          AND {{ condition }}
+{%- endfor %}
+{%- for condition in child.unbound %}
+          AND {{ condition }}
+{%- endfor %}
+      ) IS NOT TRUE
+{%- endcomponent w.pinned_in_window %}
+
 {#- That root i is older than the last one of its group that stays. The group stands in the order so that no index on the
     time alone is read through all other groups. A small group has no such one, and stays. -#}
 {% component w.older_than_newest(rule, newest, lock) -%}

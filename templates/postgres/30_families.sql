@@ -114,6 +114,37 @@ BEGIN
 END
 $windrow$;
 
+{% if rule.timed.crossings -%}
+-- {{ rule.name }}_namers: rows of other families that name a row of one of these, or of no family; o_other: theirs.
+--# create function {{ control }}.{{ rule.name }}_namers
+CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_namers(p_roots {{ rule.key_type }}[])
+RETURNS TABLE (o_family text, o_other text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
+AS $windrow$
+BEGIN
+    RETURN QUERY
+{%- for crossing in rule.timed.crossings %}
+    SELECT DISTINCT n.id::text, r.family::text
+    FROM unnest(p_roots) AS n(id)
+    JOIN {{ crossing.table }} AS t ON t.{{ crossing.column }} = n.id
+    CROSS JOIN LATERAL (
+{%- for namer in crossing.namers %}
+        SELECT {{ namer.family }} FROM {{ namer.table }} AS r WHERE {{ namer.on }}
+{%- for apart in namer.apart %} AND {{ apart }}{% endfor %}
+{%- if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS r(family)
+    WHERE (r.family = n.id) IS NOT TRUE
+{%- if not loop.last %}
+    UNION ALL{% else %};{% endif %}
+{%- endfor %}
+END
+$windrow$;
+
+{% endif -%}
 {% if rule.timed.adopts -%}
 -- {{ rule.name }}_adopted: what is known of the rows of these families that name no root, as older versions of the application
 -- wrote them: they belong to their instance.

@@ -111,7 +111,7 @@ $windrow$;
 {%- endif %}
 --# create function {{ control }}.{{ rule.name }}_keep
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
-    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_lock boolean,
+    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }}, p_lock boolean,
     OUT o_keep         {{ rule.key_type }}[],
 {%- for member in rule.timed.members %}{% if member.referrers %}
     OUT {{ member.named }}     {{ member.key_type }}[],
@@ -139,6 +139,12 @@ DECLARE
 {%- for other in rule.timed.others %}
     {{ other.first }} {{ rule.key_type }}[];  -- families of {{ other.table_name }} that are held
 {%- endfor %}
+{%- for member in rule.timed.members %}{% if member.pinned %}
+    {{ member.pinned }} {{ member.key_type }}[];  -- rows of {{ member.table_name }} that rows name which stay
+{%- endif %}{% endfor %}
+{%- if rule.timed.pins %}
+    v_pinning text[];  -- the families of these
+{%- endif %}
 {%- if rule.timed.bound %}
     v_bound text[];
 {%- endif %}
@@ -356,7 +362,37 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.left %}
 
-    -- {{ member.table_name }}: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- {{ member.table_name }}: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- run, which say p_cutoff, what goes before is still there.
+    SELECT array_agg(p.{{ member.key }}), array_agg(r.families::text)
+    INTO {{ member.pinned }}, v_pinning
+    FROM {{ member.table }} AS p
+    CROSS JOIN LATERAL (
+{%- for pin in member.pins %}
+        SELECT ARRAY[{{ pin.families | join(sep=", ") }}]::{{ rule.key_type }}[], t.{{ rule.end_time }},
+{%- for predicate in pin.goes %}
+            {% if not loop.first %}AND {% endif %}{{ predicate | indent(width=12) }}
+{%- else %} true{% endfor %}
+        FROM {{ pin.table }} AS t WHERE {{ pin.on }}
+{%- if not loop.last %}
+        UNION ALL{% endif %}
+{%- endfor %}
+    ) AS r(families, at, goes)
+    WHERE p.{{ rule.end_time }} >= p_from AND p.{{ rule.end_time }} < p_to
+{%- for alone in member.pinned_alone %}
+      AND {{ alone }}
+{%- endfor %}
+      AND (
+          (r.at >= p_from OR p_cutoff IS NOT NULL) AND r.at <= p.{{ rule.end_time }} AND r.goes AND NOT r.families && o_keep
+          AND {{ rule.timed.pin_missing }}
+      ) IS NOT TRUE;
+    IF p_cutoff IS NOT NULL THEN
+        {{ member.pinned }} := ARRAY(
+            SELECT n.id
+            FROM unnest({{ member.pinned }}, v_pinning) AS n(id, families)
+            WHERE NOT n.families::text[] && (SELECT {{ control }}.gone_before({{ rule.literal }}, v_pinning, p_cutoff::text, p_as_of))
+        );
+    END IF;
     {{ member.left }} := ARRAY(
         SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
@@ -364,11 +400,6 @@ BEGIN
 {%- for predicate in member.left_of %}
           AND {{ predicate }}
 {%- endfor %}
-          AND (
-{%- for keeper in member.keepers %}
-              {% if not loop.first %}OR {% endif %}{{ keeper }}
-{%- endfor %}
-          )
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || {{ member.left }}::text[];
@@ -381,7 +412,7 @@ $windrow$;
 -- {{ rule.name }}_delete: deletes the rows of a window that may go, of all tables{% if rule.timed.by_family %}, and of no family whose root is there{% endif %}.
 --# create function {{ control }}.{{ rule.name }}_delete
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_delete(
-    p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz,
+    p_run bigint, p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
     OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -397,7 +428,7 @@ DECLARE
 BEGIN
     o_families := 0;
     o_rows := ARRAY[{{ rule.zeros }}];
-    SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, true);
+    SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, p_cutoff, true);
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
 {%- if rule.timed.spares %}
@@ -449,7 +480,7 @@ $windrow$;
 -- {{ rule.name }}_count: what a batch would delete of a window. Reads only.
 --# create function {{ control }}.{{ rule.name }}_count
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_count(
-    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz,
+    p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }},
     OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest {{ rule.time_type }}, OUT o_roots {{ rule.key_type }}[],
     OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
@@ -460,7 +491,7 @@ AS $windrow$
 DECLARE
     k record;  -- what stays
 BEGIN
-    SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, false);
+    SELECT * INTO k FROM {{ control }}.{{ rule.name }}_keep(p_from, p_to, p_as_of, p_cutoff, false);
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
     o_rows := ARRAY[

@@ -15,6 +15,7 @@ mod cluster;
 mod composite;
 mod crash;
 mod cron;
+mod crossing;
 mod debris;
 mod demo;
 mod encodings;
@@ -88,6 +89,7 @@ harness::tests! {
         composite::tests,
         crash::tests,
         cron::tests,
+        crossing::tests,
         debris::tests,
         demo::tests,
         encodings::tests,

@@ -19,16 +19,20 @@ END$$
 -- history_work: the work tables of a batch that only this rule has.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_work$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean) SQL SECURITY DEFINER
-COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 2ddc20b05bf5]'
+COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 6cc46857ce3b]'
 BEGIN
     work: BEGIN
         DROP TEMPORARY TABLE IF EXISTS work_keep_2;
         DROP TEMPORARY TABLE IF EXISTS work_left_5;
+        DROP TEMPORARY TABLE IF EXISTS work_pinned_5;
         DROP TEMPORARY TABLE IF EXISTS work_left_14;
+        DROP TEMPORARY TABLE IF EXISTS work_pinned_14;
         DROP TEMPORARY TABLE IF EXISTS work_named_15;
         DROP TEMPORARY TABLE IF EXISTS work_adopted_15;
         DROP TEMPORARY TABLE IF EXISTS work_left_15;
+        DROP TEMPORARY TABLE IF EXISTS work_pinned_15;
         DROP TEMPORARY TABLE IF EXISTS work_left_18;
+        DROP TEMPORARY TABLE IF EXISTS work_pinned_18;
         DROP TEMPORARY TABLE IF EXISTS work_other_1;
         DROP TEMPORARY TABLE IF EXISTS work_other_2;
         DROP TEMPORARY TABLE IF EXISTS work_held_1;
@@ -44,8 +48,14 @@ BEGIN
         -- The rows of ACT_HI_TASKINST of no family to which others belong that go later or never.
         CREATE TEMPORARY TABLE work_left_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_TASKINST` AS t LIMIT 0;
+        -- The rows of ACT_HI_TASKINST that rows name which stay.
+        CREATE TEMPORARY TABLE work_pinned_5 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_TASKINST` AS t LIMIT 0;
         -- The rows of ACT_HI_DECINST of no family to which others belong that go later or never.
         CREATE TEMPORARY TABLE work_left_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
+        -- The rows of ACT_HI_DECINST that rows name which stay.
+        CREATE TEMPORARY TABLE work_pinned_14 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_DECINST` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that something refers to.
         CREATE TEMPORARY TABLE work_named_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
@@ -56,8 +66,14 @@ BEGIN
         -- The rows of ACT_GE_BYTEARRAY of no family to which others belong that go later or never.
         CREATE TEMPORARY TABLE work_left_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
+        -- The rows of ACT_GE_BYTEARRAY that rows name which stay.
+        CREATE TEMPORARY TABLE work_pinned_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- The rows of ACT_HI_BATCH of no family to which others belong that go later or never.
         CREATE TEMPORARY TABLE work_left_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
+        -- The rows of ACT_HI_BATCH that rows name which stay.
+        CREATE TEMPORARY TABLE work_pinned_18 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_HI_BATCH` AS t LIMIT 0;
         -- The families of rows of ACT_HI_BATCH that are held.
         CREATE TEMPORARY TABLE work_other_1 (PRIMARY KEY (id)) ENGINE = InnoDB AS
@@ -257,9 +273,10 @@ END$$
 -- A family is the rows that name the same root in ACT_HI_PROCINST.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6),
-    IN p_as_of datetime(6), IN p_lock boolean) SQL SECURITY DEFINER
+    IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
-    ACT_HI_PROCINST in it first; a family that another session holds stays. [body bd979f9e77a9]'
+    ACT_HI_PROCINST in it first; a family that another session holds stays. p_dry: what goes in earlier batches is still there.
+    [body 060c32c1121b]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -578,7 +595,78 @@ BEGIN
     ORDER BY r.`ID_`;
     INSERT INTO work_keep_2 (id)
     SELECT k.id FROM work_keep AS k;
-    -- ACT_HI_TASKINST: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- ACT_HI_TASKINST: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    INSERT IGNORE INTO work_pinned_5 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_TASKINST` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_IDENTITYLINK` AS t ON t.`TASK_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+        FROM `camunda7`.`ACT_HI_TASKINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+        WHERE o.`ID_` = t.`TASK_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_5 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_TASKINST` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_COMMENT` AS t ON t.`TASK_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`),
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_TASKINST` AS o
+        JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND t.`PROC_INST_ID_` IS NULL))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_5 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_TASKINST` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`TASK_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`),
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_TASKINST` AS o
+        JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND t.`PROC_INST_ID_` IS NULL))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
     INSERT INTO work_left_5 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_HI_TASKINST` AS t
@@ -589,17 +677,77 @@ BEGIN
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND (
-          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_IDENTITYLINK` AS r WHERE r.`TASK_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_COMMENT` AS r WHERE r.`TASK_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r WHERE r.`TASK_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-      );
+      AND EXISTS (SELECT 1 FROM work_pinned_5 AS x WHERE x.id = t.`ID_`);
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM work_left_5 AS l ORDER BY l.id;
-    -- ACT_HI_DECINST: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- ACT_HI_DECINST: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    INSERT IGNORE INTO work_pinned_14 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_DECINST` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`DEC_INST_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+        FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+        WHERE o.`ID_` = t.`DEC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_14 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_DECINST` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`DEC_INST_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+        FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+        WHERE o.`ID_` = t.`DEC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_14 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_DECINST` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_DEC_INST_ID_` = p.`ID_` AND t.`ID_` <> p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
     INSERT INTO work_left_14 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_HI_DECINST` AS t
@@ -611,17 +759,159 @@ BEGIN
       AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`
           AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
           AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
-      AND (
-          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r WHERE r.`DEC_INST_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r WHERE r.`DEC_INST_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS r WHERE r.`ROOT_DEC_INST_ID_` = t.`ID_` AND r.`ID_` <> t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-      );
+      AND EXISTS (SELECT 1 FROM work_pinned_14 AS x WHERE x.id = t.`ID_`);
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM work_left_14 AS l ORDER BY l.id;
-    -- ACT_GE_BYTEARRAY: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- ACT_GE_BYTEARRAY: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    INSERT IGNORE INTO work_pinned_15 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS t ON t.`CONTENT_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`),
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_TASKINST` AS o
+        JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND t.`PROC_INST_ID_` IS NULL))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND t.`PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_TASKINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`TASK_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_15 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS t ON t.`BYTEARRAY_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_15 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS t ON t.`BYTEARRAY_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_15 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS t ON t.`ERROR_DETAILS_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_15 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_EXCEPTION_STACK_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_15 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS t ON t.`BYTEARRAY_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+        FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+        WHERE o.`ID_` = t.`DEC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_15 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_GE_BYTEARRAY` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS t ON t.`BYTEARRAY_ID_` = p.`ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_2 AS h1 ON h1.id = t.`DEC_INST_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+        FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+        WHERE o.`ID_` = t.`DEC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND NOT EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = p.`ROOT_PROC_INST_ID_`
+          AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DECINST` AS o
+              JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = t.`DEC_INST_ID_` AND EXISTS (SELECT 1
+              FROM `camunda7`.`ACT_HI_PROCINST` AS f WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+              AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
     INSERT INTO work_left_15 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t
@@ -679,44 +969,130 @@ BEGIN
           JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE t.`ID_` = r.`BYTEARRAY_ID_`
           AND r.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
           WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`))))
-      AND (
-          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_ATTACHMENT` AS r WHERE r.`CONTENT_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_VARINST` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DETAIL` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r WHERE r.`ERROR_DETAILS_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_EXCEPTION_STACK_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_IN` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_DEC_OUT` AS r WHERE r.`BYTEARRAY_ID_` = t.`ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-      );
+      AND EXISTS (SELECT 1 FROM work_pinned_15 AS x WHERE x.id = t.`ID_`);
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM work_left_15 AS l ORDER BY l.id;
-    -- ACT_HI_BATCH: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- ACT_HI_BATCH: what belongs to no family, and rows that stay, or go later, belong to it, stays.
+    INSERT IGNORE INTO work_pinned_18 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_18 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_18 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_INCIDENT` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROC_INST_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROC_INST_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_18 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`SEED_JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_18 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`MONITOR_JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
+    INSERT IGNORE INTO work_pinned_18 (id)
+    SELECT p.`ID_`
+    FROM `camunda7`.`ACT_HI_BATCH` AS p
+    STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS t ON t.`JOB_DEF_ID_` = p.`BATCH_JOB_DEF_ID_`
+    LEFT JOIN work_keep AS k1 ON k1.id = t.`ROOT_PROC_INST_ID_`
+    LEFT JOIN work_held_1 AS h1 ON h1.id = t.`JOB_DEF_ID_`
+    LEFT JOIN `camunda7`.`ACT_HI_PROCINST` AS f1 ON f1.`ID_` = t.`ROOT_PROC_INST_ID_`
+        AND COALESCE(f1.`ROOT_PROC_INST_ID_`, f1.`ID_`) = f1.`ID_`
+    LEFT JOIN work_gone AS g ON g.id = COALESCE(t.`ROOT_PROC_INST_ID_`,
+        (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_`))
+    WHERE p.`REMOVAL_TIME_` >= p_from AND p.`REMOVAL_TIME_` < p_to
+      AND g.id IS NULL
+      AND (
+          (t.`REMOVAL_TIME_` >= p_from OR p_dry) AND t.`REMOVAL_TIME_` <= p.`REMOVAL_TIME_` AND k1.id IS NULL AND h1.id IS NULL
+              AND f1.`ID_` IS NULL
+          AND NOT (t.`ROOT_PROC_INST_ID_` IS NULL AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS p
+              WHERE p.`ID_` = t.`PROCESS_INSTANCE_ID_` AND EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_PROCINST` AS f
+              WHERE f.`ID_` = COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) AND COALESCE(f.`ROOT_PROC_INST_ID_`, f.`ID_`) = f.`ID_`)))
+      ) IS NOT TRUE;
     INSERT INTO work_left_18 (id)
     SELECT t.`ID_`
     FROM `camunda7`.`ACT_HI_BATCH` AS t
     LEFT JOIN work_held_4 AS h1 ON h1.id = t.`ID_`
     WHERE t.`REMOVAL_TIME_` >= p_from AND t.`REMOVAL_TIME_` < p_to AND h1.id IS NULL
-      AND (
-          EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`SEED_JOB_DEF_ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`MONITOR_JOB_DEF_ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_INCIDENT` AS r WHERE r.`JOB_DEF_ID_` = t.`BATCH_JOB_DEF_ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`SEED_JOB_DEF_ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`MONITOR_JOB_DEF_ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-          OR EXISTS (SELECT 1 FROM `camunda7`.`ACT_HI_JOB_LOG` AS r WHERE r.`JOB_DEF_ID_` = t.`BATCH_JOB_DEF_ID_`
-              AND (r.`REMOVAL_TIME_` <= t.`REMOVAL_TIME_`) IS NOT TRUE)
-      );
+      AND EXISTS (SELECT 1 FROM work_pinned_18 AS x WHERE x.id = t.`ID_`);
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM work_left_18 AS l ORDER BY l.id;
 END$$
@@ -1269,9 +1645,9 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_judge$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6),
     IN p_lock boolean) SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the roots of work_next whose families may go, and work_skip with the others and why they stay. p_lock: locks
-    their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither
-    time nor retention matter. [body c7201676a97c]'
+COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays.
+    p_lock: locks their rows of ACT_HI_PROCINST first; a family that another session holds stays. No p_cutoff: a purge waits for these rows,
+    and neither time nor retention matter. [body 85439c3a9d45]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
     DECLARE v_rows  bigint;
@@ -1455,8 +1831,120 @@ BEGIN
     SELECT a.family
     FROM work_adopted_15 AS a
     STRAIGHT_JOIN `camunda7`.`ACT_RU_EXT_TASK` AS x ON x.`ERROR_DETAILS_ID_` = a.id;
-    CALL timed_blame();
-    CALL timed_targets();
+END$$
+
+-- history_namers: rows of other families that name a row of one of these, or of no family.
+DROP PROCEDURE IF EXISTS windrow_camunda7.history_namers$$
+CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_namers() SQL SECURITY DEFINER
+COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads only.
+    [body 25162ac627a1]'
+BEGIN
+    -- ACT_HI_DEC_IN.DEC_INST_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+            WHERE o.`ID_` = r.`DEC_INST_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`DEC_INST_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_DEC_OUT.DEC_INST_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+            WHERE o.`ID_` = r.`DEC_INST_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_ATTACHMENT.CONTENT_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`,
+            (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = r.`PROC_INST_ID_`),
+            (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_TASKINST` AS o
+            JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = r.`TASK_ID_`
+            AND r.`PROC_INST_ID_` IS NULL)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS r ON r.`CONTENT_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_VARINST.BYTEARRAY_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = r.`PROC_INST_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_DETAIL.BYTEARRAY_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = r.`PROC_INST_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_EXT_TASK_LOG.ERROR_DETAILS_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = r.`PROC_INST_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS r ON r.`ERROR_DETAILS_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_JOB_LOG.JOB_EXCEPTION_STACK_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = r.`PROCESS_INSTANCE_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS r ON r.`JOB_EXCEPTION_STACK_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_DEC_IN.BYTEARRAY_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+            WHERE o.`ID_` = r.`DEC_INST_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    -- ACT_HI_DEC_OUT.BYTEARRAY_ID_
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT n.id, COALESCE(r.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+            WHERE o.`ID_` = r.`DEC_INST_ID_`)) AS family
+        FROM work_next AS n
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = n.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
 END$$
 
 -- history_families: one batch: the whole families in work_target, in the caller's transaction.
@@ -2110,5 +2598,7 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7.register_routines('30_history.sql', '[
-    "history_batch", "history_count", "history_families", "history_find", "history_judge", "history_keep", "history_members",
-    "history_next", "history_row", "history_rows", "history_strays", "history_types", "history_window", "history_work"]');
+    "history_batch", "history_count", "history_families", "history_find", "history_judge", "history_keep",
+    "history_members", "history_namers", "history_next", "history_row", "history_rows", "history_strays",
+    "history_types", "history_window", "history_work"
+]');

@@ -119,10 +119,10 @@ $windrow$;
 -- history_keep: what stays of a window, and why: families that are held, not ended or ended too recently, and what others refer to;
 -- what is held of act_hi_batch and act_hi_decinst.
 -- A family is the rows that name the same root in act_hi_procinst.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_lock boolean,
-    OUT o_keep text[], OUT o_left_5 text[], OUT o_left_14 text[], OUT o_named_15 text[], OUT o_whose_15 text[], OUT o_left_15 text[],
-    OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[], OUT o_held_4 text[], OUT o_skip_keys text[],
-    OUT o_skip_reasons text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_keep(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp,
+    p_lock boolean, OUT o_keep text[], OUT o_left_5 text[], OUT o_left_14 text[], OUT o_named_15 text[], OUT o_whose_15 text[],
+    OUT o_left_15 text[], OUT o_left_18 text[], OUT o_held_1 text[], OUT o_held_2 text[], OUT o_held_3 text[], OUT o_held_4 text[],
+    OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -131,6 +131,11 @@ DECLARE
     v_lone text[] := '{}';  -- such rows without a family
     v_first_1 text[];  -- families of act_hi_batch that are held
     v_first_2 text[];  -- families of act_hi_decinst that are held
+    v_pinned_5 text[];  -- rows of act_hi_taskinst that rows name which stay
+    v_pinned_14 text[];  -- rows of act_hi_decinst that rows name which stay
+    v_pinned_15 text[];  -- rows of act_ge_bytearray that rows name which stay
+    v_pinned_18 text[];  -- rows of act_hi_batch that rows name which stay
+    v_pinning text[];  -- the families of these
     v_other text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
 BEGIN
@@ -336,7 +341,44 @@ BEGIN
     o_skip_keys := o_skip_keys || v_other;
     o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
 
-    -- act_hi_taskinst: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- act_hi_taskinst: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- run, which say p_cutoff, what goes before is still there.
+    SELECT array_agg(p."id_"), array_agg(r.families::text)
+    INTO v_pinned_5, v_pinning
+    FROM "public"."act_hi_taskinst" AS p
+    CROSS JOIN LATERAL (
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_taskinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_"))]::text[], t."removal_time_",
+            true
+        FROM "public"."act_hi_identitylink" AS t WHERE t."task_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_",
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_"),
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_taskinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_"
+            AND t."proc_inst_id_" IS NULL))]::text[], t."removal_time_", true
+        FROM "public"."act_hi_comment" AS t WHERE t."task_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_",
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_"),
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_taskinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_"
+            AND t."proc_inst_id_" IS NULL))]::text[], t."removal_time_", true
+        FROM "public"."act_hi_attachment" AS t WHERE t."task_id_" = p."id_"
+    ) AS r(families, at, goes)
+    WHERE p."removal_time_" >= p_from AND p."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = p."root_proc_inst_id_")
+      AND (
+          (r.at >= p_from OR p_cutoff IS NOT NULL) AND r.at <= p."removal_time_" AND r.goes AND NOT r.families && o_keep
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = ANY (r.families))
+      ) IS NOT TRUE;
+    IF p_cutoff IS NOT NULL THEN
+        v_pinned_5 := ARRAY(
+            SELECT n.id
+            FROM unnest(v_pinned_5, v_pinning) AS n(id, families)
+            WHERE NOT n.families::text[] && (SELECT windrow_camunda7.gone_before('history', v_pinning, p_cutoff::text, p_as_of))
+        );
+    END IF;
     o_left_5 := ARRAY(
         SELECT t."id_"
         FROM "public"."act_hi_taskinst" AS t
@@ -345,20 +387,48 @@ BEGIN
           AND NOT (t."root_proc_inst_id_" IS NULL
               AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(o_keep))) IS NOT TRUE
-          AND (
-              EXISTS (SELECT FROM "public"."act_hi_identitylink" AS r WHERE r."task_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_comment" AS r WHERE r."task_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_attachment" AS r WHERE r."task_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-          )
+          AND t."id_" IN (SELECT unnest(v_pinned_5))
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || o_left_5::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_5)]);
 
-    -- act_hi_decinst: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- act_hi_decinst: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- run, which say p_cutoff, what goes before is still there.
+    SELECT array_agg(p."id_"), array_agg(r.families::text)
+    INTO v_pinned_14, v_pinning
+    FROM "public"."act_hi_decinst" AS p
+    CROSS JOIN LATERAL (
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))]::text[],
+            t."removal_time_",
+            (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
+        FROM "public"."act_hi_dec_in" AS t WHERE t."dec_inst_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))]::text[],
+            t."removal_time_",
+            (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
+        FROM "public"."act_hi_dec_out" AS t WHERE t."dec_inst_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."proc_inst_id_"))]::text[], t."removal_time_",
+            (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
+        FROM "public"."act_hi_decinst" AS t WHERE t."root_dec_inst_id_" = p."id_" AND t."id_" <> p."id_"
+    ) AS r(families, at, goes)
+    WHERE p."removal_time_" >= p_from AND p."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = p."root_proc_inst_id_")
+      AND (
+          (r.at >= p_from OR p_cutoff IS NOT NULL) AND r.at <= p."removal_time_" AND r.goes AND NOT r.families && o_keep
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = ANY (r.families))
+      ) IS NOT TRUE;
+    IF p_cutoff IS NOT NULL THEN
+        v_pinned_14 := ARRAY(
+            SELECT n.id
+            FROM unnest(v_pinned_14, v_pinning) AS n(id, families)
+            WHERE NOT n.families::text[] && (SELECT windrow_camunda7.gone_before('history', v_pinning, p_cutoff::text, p_as_of))
+        );
+    END IF;
     o_left_14 := ARRAY(
         SELECT t."id_"
         FROM "public"."act_hi_decinst" AS t
@@ -368,20 +438,67 @@ BEGIN
               AND EXISTS (SELECT FROM windrow_camunda7.history_rooted() AS p(id) WHERE p.id = t."proc_inst_id_"))
           AND (t."root_proc_inst_id_" IN (SELECT unnest(o_keep))) IS NOT TRUE
           AND (t."id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
-          AND (
-              EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r WHERE r."dec_inst_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r WHERE r."dec_inst_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_decinst" AS r WHERE r."root_dec_inst_id_" = t."id_" AND r."id_" <> t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-          )
+          AND t."id_" IN (SELECT unnest(v_pinned_14))
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || o_left_14::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_14)]);
 
-    -- act_ge_bytearray: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- act_ge_bytearray: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- run, which say p_cutoff, what goes before is still there.
+    SELECT array_agg(p."id_"), array_agg(r.families::text)
+    INTO v_pinned_15, v_pinning
+    FROM "public"."act_ge_bytearray" AS p
+    CROSS JOIN LATERAL (
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_",
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = t."proc_inst_id_"),
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_taskinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."task_id_"
+            AND t."proc_inst_id_" IS NULL))]::text[], t."removal_time_", true
+        FROM "public"."act_hi_attachment" AS t WHERE t."content_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."proc_inst_id_"))]::text[], t."removal_time_", true
+        FROM "public"."act_hi_varinst" AS t WHERE t."bytearray_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."proc_inst_id_"))]::text[], t."removal_time_", true
+        FROM "public"."act_hi_detail" AS t WHERE t."bytearray_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."proc_inst_id_"))]::text[], t."removal_time_", true
+        FROM "public"."act_hi_ext_task_log" AS t WHERE t."error_details_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."process_instance_id_"))]::text[], t."removal_time_",
+            (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
+        FROM "public"."act_hi_job_log" AS t WHERE t."job_exception_stack_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))]::text[],
+            t."removal_time_",
+            (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
+        FROM "public"."act_hi_dec_in" AS t WHERE t."bytearray_id_" = p."id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = t."dec_inst_id_"))]::text[],
+            t."removal_time_",
+            (t."dec_inst_id_"::text IN (SELECT unnest(o_held_2))) IS NOT TRUE
+        FROM "public"."act_hi_dec_out" AS t WHERE t."bytearray_id_" = p."id_"
+    ) AS r(families, at, goes)
+    WHERE p."removal_time_" >= p_from AND p."removal_time_" < p_to
+      AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = p."root_proc_inst_id_")
+      AND (
+          (r.at >= p_from OR p_cutoff IS NOT NULL) AND r.at <= p."removal_time_" AND r.goes AND NOT r.families && o_keep
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = ANY (r.families))
+      ) IS NOT TRUE;
+    IF p_cutoff IS NOT NULL THEN
+        v_pinned_15 := ARRAY(
+            SELECT n.id
+            FROM unnest(v_pinned_15, v_pinning) AS n(id, families)
+            WHERE NOT n.families::text[] && (SELECT windrow_camunda7.gone_before('history', v_pinning, p_cutoff::text, p_as_of))
+        );
+    END IF;
     o_left_15 := ARRAY(
         SELECT t."id_"
         FROM "public"."act_ge_bytearray" AS t
@@ -391,47 +508,66 @@ BEGIN
           AND (t."root_proc_inst_id_" IN (SELECT unnest(o_keep))) IS NOT TRUE
           AND (t."id_" IN (SELECT unnest(o_named_15))) IS NOT TRUE
           AND (t."id_"::text IN (SELECT unnest(o_held_3))) IS NOT TRUE
-          AND (
-              EXISTS (SELECT FROM "public"."act_hi_attachment" AS r WHERE r."content_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_varinst" AS r WHERE r."bytearray_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_detail" AS r WHERE r."bytearray_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_ext_task_log" AS r WHERE r."error_details_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_exception_stack_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_dec_in" AS r WHERE r."bytearray_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_dec_out" AS r WHERE r."bytearray_id_" = t."id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-          )
+          AND t."id_" IN (SELECT unnest(v_pinned_15))
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || o_left_15::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(o_left_15)]);
 
-    -- act_hi_batch: what belongs to no family, and rows that go later or never belong to it, stays.
+    -- act_hi_batch: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
+    -- run, which say p_cutoff, what goes before is still there.
+    SELECT array_agg(p."id_"), array_agg(r.families::text)
+    INTO v_pinned_18, v_pinning
+    FROM "public"."act_hi_batch" AS p
+    CROSS JOIN LATERAL (
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."proc_inst_id_"))]::text[], t."removal_time_",
+            (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
+        FROM "public"."act_hi_incident" AS t WHERE t."job_def_id_" = p."seed_job_def_id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."proc_inst_id_"))]::text[], t."removal_time_",
+            (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
+        FROM "public"."act_hi_incident" AS t WHERE t."job_def_id_" = p."monitor_job_def_id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."proc_inst_id_"))]::text[], t."removal_time_",
+            (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
+        FROM "public"."act_hi_incident" AS t WHERE t."job_def_id_" = p."batch_job_def_id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."process_instance_id_"))]::text[], t."removal_time_",
+            (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
+        FROM "public"."act_hi_job_log" AS t WHERE t."job_def_id_" = p."seed_job_def_id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."process_instance_id_"))]::text[], t."removal_time_",
+            (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
+        FROM "public"."act_hi_job_log" AS t WHERE t."job_def_id_" = p."monitor_job_def_id_"
+        UNION ALL
+        SELECT ARRAY[coalesce(t."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = t."process_instance_id_"))]::text[], t."removal_time_",
+            (t."job_def_id_"::text IN (SELECT unnest(o_held_1))) IS NOT TRUE
+        FROM "public"."act_hi_job_log" AS t WHERE t."job_def_id_" = p."batch_job_def_id_"
+    ) AS r(families, at, goes)
+    WHERE p."removal_time_" >= p_from AND p."removal_time_" < p_to
+      AND (
+          (r.at >= p_from OR p_cutoff IS NOT NULL) AND r.at <= p."removal_time_" AND r.goes AND NOT r.families && o_keep
+          AND NOT EXISTS (SELECT FROM windrow_camunda7.history_roots() AS f(id) WHERE f.id = ANY (r.families))
+      ) IS NOT TRUE;
+    IF p_cutoff IS NOT NULL THEN
+        v_pinned_18 := ARRAY(
+            SELECT n.id
+            FROM unnest(v_pinned_18, v_pinning) AS n(id, families)
+            WHERE NOT n.families::text[] && (SELECT windrow_camunda7.gone_before('history', v_pinning, p_cutoff::text, p_as_of))
+        );
+    END IF;
     o_left_18 := ARRAY(
         SELECT t."id_"
         FROM "public"."act_hi_batch" AS t
         WHERE t."removal_time_" >= p_from AND t."removal_time_" < p_to
           AND (t."id_"::text IN (SELECT unnest(o_held_4))) IS NOT TRUE
-          AND (
-              EXISTS (SELECT FROM "public"."act_hi_incident" AS r WHERE r."job_def_id_" = t."seed_job_def_id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_incident" AS r WHERE r."job_def_id_" = t."monitor_job_def_id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_incident" AS r WHERE r."job_def_id_" = t."batch_job_def_id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_def_id_" = t."seed_job_def_id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_def_id_" = t."monitor_job_def_id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-              OR EXISTS (SELECT FROM "public"."act_hi_job_log" AS r WHERE r."job_def_id_" = t."batch_job_def_id_"
-                  AND (r."removal_time_" <= t."removal_time_") IS NOT TRUE)
-          )
+          AND t."id_" IN (SELECT unnest(v_pinned_18))
         ORDER BY 1
     );
     o_skip_keys := o_skip_keys || o_left_18::text[];
@@ -441,7 +577,7 @@ $windrow$;
 
 -- history_delete: deletes the rows of a window that may go, of all tables, and of no family whose root is there.
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_delete(p_run bigint, p_from timestamp, p_to timestamp, p_as_of timestamptz,
-    OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+    p_cutoff timestamp, OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
@@ -450,7 +586,7 @@ DECLARE
 BEGIN
     o_families := 0;
     o_rows := ARRAY[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-    SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, true);
+    SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, p_cutoff, true);
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
     DELETE FROM "public"."act_hi_actinst" AS t
@@ -591,14 +727,15 @@ END
 $windrow$;
 
 -- history_count: what a batch would delete of a window. Reads only.
-CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(p_from timestamp, p_to timestamp, p_as_of timestamptz, OUT o_families bigint,
-    OUT o_rows bigint[], OUT o_oldest timestamp, OUT o_roots text[], OUT o_skip_keys text[], OUT o_skip_reasons text[])
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_count(p_from timestamp, p_to timestamp, p_as_of timestamptz, p_cutoff timestamp,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest timestamp, OUT o_roots text[], OUT o_skip_keys text[],
+    OUT o_skip_reasons text[])
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET plan_cache_mode = force_generic_plan AS $windrow$
 DECLARE
     k record;  -- what stays
 BEGIN
-    SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, false);
+    SELECT * INTO k FROM windrow_camunda7.history_keep(p_from, p_to, p_as_of, p_cutoff, false);
     o_skip_keys := k.o_skip_keys;
     o_skip_reasons := k.o_skip_reasons;
     o_rows := ARRAY[
@@ -804,6 +941,63 @@ BEGIN
         -- While this batch waited for its locks, a root may have got a later time.
         HAVING bool_or(coalesce(t."root_proc_inst_id_", t."id_") = t."id_" AND (p_cutoff IS NULL OR t."removal_time_" < p_cutoff))
     ) AS f;
+END
+$windrow$;
+
+-- history_namers: rows of other families that name a row of one of these, or of no family; o_other: theirs.
+CREATE OR REPLACE FUNCTION windrow_camunda7.history_namers(p_roots text[]) RETURNS TABLE (o_family text, o_other text)
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
+    SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT n.id::text, r.family::text
+    FROM unnest(p_roots) AS n(id)
+    JOIN "public"."act_hi_decinst" AS t ON t."root_proc_inst_id_" = n.id
+    CROSS JOIN LATERAL (
+        SELECT coalesce(r."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = r."dec_inst_id_"))
+            FROM "public"."act_hi_dec_in" AS r WHERE r."dec_inst_id_" = t."id_"
+        UNION ALL
+        SELECT coalesce(r."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = r."dec_inst_id_"))
+            FROM "public"."act_hi_dec_out" AS r WHERE r."dec_inst_id_" = t."id_"
+    ) AS r(family)
+    WHERE (r.family = n.id) IS NOT TRUE
+    UNION ALL
+    SELECT DISTINCT n.id::text, r.family::text
+    FROM unnest(p_roots) AS n(id)
+    JOIN "public"."act_ge_bytearray" AS t ON t."root_proc_inst_id_" = n.id
+    CROSS JOIN LATERAL (
+        SELECT coalesce(r."root_proc_inst_id_",
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = r."proc_inst_id_"),
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_taskinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = r."task_id_" AND r."proc_inst_id_" IS NULL))
+            FROM "public"."act_hi_attachment" AS r WHERE r."content_id_" = t."id_"
+        UNION ALL
+        SELECT coalesce(r."root_proc_inst_id_",
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = r."proc_inst_id_"))
+            FROM "public"."act_hi_varinst" AS r WHERE r."bytearray_id_" = t."id_"
+        UNION ALL
+        SELECT coalesce(r."root_proc_inst_id_",
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = r."proc_inst_id_"))
+            FROM "public"."act_hi_detail" AS r WHERE r."bytearray_id_" = t."id_"
+        UNION ALL
+        SELECT coalesce(r."root_proc_inst_id_",
+            (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = r."proc_inst_id_"))
+            FROM "public"."act_hi_ext_task_log" AS r WHERE r."error_details_id_" = t."id_"
+        UNION ALL
+        SELECT coalesce(r."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+            WHERE p."id_" = r."process_instance_id_")) FROM "public"."act_hi_job_log" AS r WHERE r."job_exception_stack_id_" = t."id_"
+        UNION ALL
+        SELECT coalesce(r."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = r."dec_inst_id_"))
+            FROM "public"."act_hi_dec_in" AS r WHERE r."bytearray_id_" = t."id_"
+        UNION ALL
+        SELECT coalesce(r."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+            JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = r."dec_inst_id_"))
+            FROM "public"."act_hi_dec_out" AS r WHERE r."bytearray_id_" = t."id_"
+    ) AS r(family)
+    WHERE (r.family = n.id) IS NOT TRUE;
 END
 $windrow$;
 
@@ -1246,7 +1440,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted d673174009b8', 'at d1498312f8fd', 'count 64366507d8bc', 'count_families 1f4767414a6d', 'delete bc72cc7323ec',
-    'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep 360a62b576a7', 'names_15 a6b93d2e3f75', 'other b6613cdb21c1',
-    'rooted f884c70cbb8e', 'roots 33951949572e', 'rows 9fa9868e0c2b', 'strays d3d5a833b505']);
+    'adopted d673174009b8', 'at d1498312f8fd', 'count 5d39f1669003', 'count_families 1f4767414a6d',
+    'delete f9d618eeb12a', 'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep c7846c6400ad',
+    'namers eff95c7b6839', 'names_15 a6b93d2e3f75', 'other b6613cdb21c1', 'rooted f884c70cbb8e',
+    'roots 33951949572e', 'rows 9fa9868e0c2b', 'strays d3d5a833b505'
+]);
 RESET ROLE;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::retention::{Definition, Retention, Source};
-use super::strategy::{Single, Stamp, Timed};
-use super::table::{Edge, Table, TableId, With};
+use super::strategy::{Member, Single, Stamp, Timed, Unit};
+use super::table::{Action, Edge, Table, TableId, With};
 use crate::column::{Column, Condition};
 use crate::dialect::Dialect;
 use crate::facts::{BATCH_ROWS, Setting};
@@ -149,6 +149,28 @@ impl Rule {
     pub fn parts_parents(&self, id: TableId, table: &Table) -> bool {
         let takes = self.timed().is_some() && id != self.root && self.order.contains(&id);
         takes && table.parents().count() > 1
+    }
+
+    /// The edges by which rows of one of its tables may name rows of other families than their own.
+    pub fn crossings<'a>(&self, member: &Member, table: &'a Table) -> Vec<&'a Edge> {
+        let Some(timed) = self.timed().filter(|timed| timed.unit == Unit::Family) else {
+            return Vec::new();
+        };
+        let has_family = |table: TableId| {
+            let mut members = timed.members.iter().filter(|it| it.table == table);
+            table == self.root || members.any(|it| !it.family.is_empty())
+        };
+        // One that names the root of the row's own family is no other way.
+        let says_family = |edge: &Edge| {
+            let mut pairs = edge.pairs();
+            edge.parent == self.root
+                && pairs.all(|(column, _)| member.family.contains(&column.name))
+        };
+        let edges = table.edges.iter();
+        edges
+            .filter(|edge| edge.action != Action::SetNull)
+            .filter(|edge| has_family(edge.parent) && !says_family(edge))
+            .collect()
     }
 
     /// Whether workers share out its families. Whatever goes table by table or row by row has an order over the

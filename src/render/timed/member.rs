@@ -37,6 +37,9 @@ pub(super) struct MemberView {
     pub(super) alone: Vec<String>,
     /// What it must be besides to go: of no family that stays, and named by nothing.
     pub(super) predicates: Vec<String>,
+    /// Those of these that ask for no family.
+    #[serde(skip)]
+    besides: Vec<String>,
     /// Whether only a family that stays keeps a row, and nothing else asks for its columns.
     pub(super) spared: bool,
     /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
@@ -50,9 +53,12 @@ pub(super) struct MemberView {
     pub(super) stays: Vec<StayView>,
     pub(super) stays_before: Vec<StayView>,
     /// The list or work table with the keys of those of no family to which rows belong that go later or never; empty where
-    /// there is none. That such a row names row `t`; PostgreSQL: what row `t` must be to be looked at.
+    /// there is none. PostgreSQL: what row `t` must be to be looked at.
     pub(super) left: String,
-    pub(super) keepers: Vec<String>,
+    /// The list or work table with the keys of those that rows name which stay; these rows; and that row `p` is of no family.
+    pub(super) pinned: String,
+    pub(super) pins: Vec<PinView>,
+    pub(super) pinned_alone: Vec<String>,
     pub(super) left_of: Vec<String>,
     /// The lists of what is held besides, by which rows of it stay.
     pub(super) held: Vec<String>,
@@ -70,6 +76,39 @@ pub(super) struct MemberView {
     /// PostgreSQL: the list of those in a window that name no root, and that rows of a family name; its rows of windows
     /// that stay with a family are looked up in it. Empty where there is none.
     pub(super) whose: String,
+}
+
+/// How rows of a table are named: by which columns, and that it is by others, which have this key.
+#[derive(PartialEq)]
+struct Named {
+    pairs: Vec<(String, String)>,
+    others: Option<String>,
+}
+
+impl Named {
+    /// That the row with one alias names that with another.
+    fn on(&self, row: &str, named: &str) -> String {
+        let on = via::compare(&self.pairs, row, named);
+        match &self.others {
+            Some(key) => format!("{on} AND {row}.{key} <> {named}.{key}"),
+            None => on,
+        }
+    }
+}
+
+/// Rows `t` that keep the rows `p` of a window which they name, unless they go before these, or with them.
+#[derive(Serialize)]
+pub(super) struct PinView {
+    /// The place of their table among the rule's, and that.
+    place: usize,
+    table: String,
+    on: String,
+    /// PostgreSQL: what they must be to go, besides that no family keeps them.
+    goes: Vec<String>,
+    /// MySQL and MariaDB: the work tables by which they stay.
+    stays: Vec<StayView>,
+    /// Their families, of which each may be NULL: what a preview or a dry run has counted is gone.
+    families: Vec<String>,
 }
 
 /// An alias of the root table, and that it is the root.
@@ -207,6 +246,7 @@ impl Tables<'_> {
             conditions: Vec::new(),
             alone: Vec::new(),
             predicates: Vec::new(),
+            besides: Vec::new(),
             spared: false,
             of_roots: any_of(&belongs, "p_go"),
             adopt,
@@ -222,7 +262,9 @@ impl Tables<'_> {
             stays: Vec::new(),
             stays_before: Vec::new(),
             left: String::new(),
-            keepers: self.keepers(member),
+            pinned: String::new(),
+            pins: Vec::new(),
+            pinned_alone: Vec::new(),
             left_of: Vec::new(),
             roots: self.root_views(&families),
             table: table_name(graph, dialect, &table.name),
@@ -233,7 +275,6 @@ impl Tables<'_> {
         view.stays = stays(&view, &of_others);
         view.stays_before = view.stays.clone();
         self.say(&mut view, &families, &of_others);
-        self.say_left(&mut view);
         view
     }
 
@@ -283,46 +324,25 @@ impl Tables<'_> {
         if by_family {
             alone.extend(view.spares.iter().cloned());
         }
-        predicates.extend(view.unbound.iter().cloned());
         predicates.extend(view.belongs.iter().map(|column| spares(column, "k.o_keep")));
+        // What else than a family keeps a row.
+        let mut besides = view.unbound.clone();
         if !view.referrers.is_empty() {
-            predicates.push(spares(&view.key, &format!("k.{}", view.named)));
+            besides.push(spares(&view.key, &format!("k.{}", view.named)));
         }
-        predicates.extend(of_others.iter().map(|kept| {
+        besides.extend(of_others.iter().map(|kept| {
             let (column, list) = (format!("{}::text", kept.column), format!("k.{}", kept.list));
             spares(&column, &list)
         }));
+        predicates.extend(besides.iter().cloned());
+        view.besides = besides;
         view.conditions = conditions;
         view.alone = alone;
         view.predicates = predicates;
     }
 
-    /// Says which rows of no family stay because others belong to them.
-    fn say_left(&self, view: &mut MemberView) {
-        if view.keepers.is_empty() {
-            return;
-        }
-        let predicates = view.predicates.iter();
-        view.left_of = predicates.map(|it| it.replace("k.o_", "o_")).collect();
-        match self.dialect {
-            Dialect::Postgres => {
-                view.left = format!("o_left_{}", view.position);
-                let left = spares(&view.key, &format!("k.{}", view.left));
-                view.predicates.push(left);
-            }
-            Dialect::Mysql | Dialect::Mariadb => {
-                view.left = format!("work_left_{}", view.position);
-                view.stays.push(StayView {
-                    work: view.left.clone(),
-                    alias: "l".to_owned(),
-                    column: view.key.clone(),
-                });
-            }
-        }
-    }
-
-    /// That a row is there which belongs to row `t` and goes later than that, or never, where both may be of no family.
-    fn keepers(&self, member: &Member) -> Vec<String> {
+    /// How rows of other tables, or other rows of this one, belong to rows of a table that may be of no family.
+    fn ways(&self, member: &Member) -> Vec<(TableId, Named)> {
         let Tables { graph, dialect, .. } = *self;
         let key = graph.table(member.table).key.first();
         let asks = self.timed.unit == Unit::Family && member.table != self.rule.root;
@@ -331,14 +351,18 @@ impl Tables<'_> {
         };
         let key = dialect.ident(&key.name);
         let names = |own: &Own, named: &str| {
+            let pairs = vec![(dialect.ident(&own.column), named.to_owned())];
             (
                 own.table,
-                format!("r.{} = t.{named}", dialect.ident(&own.column)),
+                Named {
+                    pairs,
+                    others: None,
+                },
             )
         };
         let owns = self.timed.stamps.iter().flat_map(|stamp| &stamp.own);
         let through = owns.filter(|own| own.of_root.is_none() && own.through == Some(member.table));
-        let mut found: Vec<(TableId, String)> = through.map(|own| names(own, &key)).collect();
+        let mut found: Vec<(TableId, Named)> = through.map(|own| names(own, &key)).collect();
         let mut others = self.timed.others();
         if let Some(other) = others.find(|other| other.root == member.table) {
             found.extend(
@@ -352,32 +376,148 @@ impl Tables<'_> {
                     }),
             );
             found.extend(other.family.iter().map(|family| {
-                let family = dialect.ident(family);
-                let on = format!("r.{family} = t.{key} AND r.{key} <> t.{key}");
-                (member.table, on)
+                let pairs = vec![(dialect.ident(family), key.clone())];
+                let others = Some(key.clone());
+                (member.table, Named { pairs, others })
             }));
         } else {
             for child in &self.timed.members {
                 let edges = graph.table(child.table).parents();
                 let edges = edges.filter(|edge| edge.parent == member.table);
-                found.extend(edges.map(|edge| (child.table, via::same(edge, dialect, "r", "t"))));
+                found.extend(edges.map(|edge| {
+                    let pairs = via::pairs(edge, dialect);
+                    (
+                        child.table,
+                        Named {
+                            pairs,
+                            others: None,
+                        },
+                    )
+                }));
             }
         }
-        let mut each: Vec<(TableId, String)> = Vec::new();
+        let mut each: Vec<(TableId, Named)> = Vec::new();
         for way in found {
             if !each.contains(&way) {
                 each.push(way);
             }
         }
-        let time = dialect.ident(&self.rule.end_time.name);
-        let one = via::one(dialect);
-        let keeper = |(table, on)| {
-            let table = table_name(graph, dialect, &graph.table(table).name);
-            format!(
-                "EXISTS (SELECT {one}FROM {table} AS r WHERE {on} AND (r.{time} <= t.{time}) IS NOT TRUE)"
-            )
+        each
+    }
+
+    /// Says which rows of no family stay because others belong to them.
+    pub(super) fn say_left(&self, views: &mut [MemberView]) {
+        let Tables { timed, dialect, .. } = *self;
+        for (index, member) in timed.members.iter().enumerate() {
+            // Those of the table's own rows that stay for others are not known yet.
+            let before: Vec<String> = views[index]
+                .predicates
+                .iter()
+                .map(|it| it.replace("k.o_", "o_"))
+                .collect();
+            let stays_before = views[index].stays.clone();
+            let mut pins: Vec<PinView> = Vec::new();
+            for (table, named) in self.ways(member) {
+                let Some(place) = timed.members.iter().position(|it| it.table == table) else {
+                    continue;
+                };
+                let child = &views[place];
+                let mut families = self.families(&timed.members[place], "t");
+                if families.is_empty() {
+                    families.push(self.no_family());
+                }
+                pins.push(PinView {
+                    place,
+                    table: child.table.clone(),
+                    on: named.on("t", "p"),
+                    goes: child
+                        .besides
+                        .iter()
+                        .map(|it| it.replace("k.o_", "o_"))
+                        .collect(),
+                    stays: child.stays.clone(),
+                    families,
+                });
+            }
+            if pins.is_empty() {
+                continue;
+            }
+            let view = &mut views[index];
+            let families = member.family.iter();
+            view.pinned_alone = families
+                .map(|column| {
+                    self.roots
+                        .missing(&format!("p.{}", dialect.ident(column)), dialect)
+                })
+                .collect();
+            let key = format!("t.{}", view.key);
+            (view.left, view.pinned) = match dialect {
+                Dialect::Postgres => (
+                    format!("o_left_{}", index + 1),
+                    format!("v_pinned_{}", index + 1),
+                ),
+                Dialect::Mysql | Dialect::Mariadb => (
+                    format!("work_left_{}", index + 1),
+                    format!("work_pinned_{}", index + 1),
+                ),
+            };
+            view.left_of = before;
+            match dialect {
+                Dialect::Postgres => {
+                    let left = spares(&view.key, &format!("k.{}", view.left));
+                    view.left_of.push(among(&key, &view.pinned));
+                    view.besides.push(left.clone());
+                    view.predicates.push(left);
+                }
+                Dialect::Mysql | Dialect::Mariadb => {
+                    view.stays_before = stays_before;
+                    view.stays.push(StayView {
+                        work: view.left.clone(),
+                        alias: "l".to_owned(),
+                        column: view.key.clone(),
+                    });
+                }
+            }
+            view.pins = pins;
+        }
+    }
+
+    /// The family of a row that is of none.
+    pub(super) fn no_family(&self) -> String {
+        let key = &self.graph.table(self.rule.root).key[0];
+        match self.dialect {
+            Dialect::Postgres => format!("NULL::{}", self.dialect.kind(key.kind)),
+            Dialect::Mysql | Dialect::Mariadb => "NULL".to_owned(),
+        }
+    }
+
+    /// The families of a row, as expressions that may be NULL: one for each column that names one, or what its instance says.
+    pub(super) fn families(&self, member: &Member, row: &str) -> Vec<String> {
+        let Tables {
+            graph,
+            rule,
+            timed,
+            roots,
+            dialect,
+            ..
+        } = *self;
+        if member.table == rule.root {
+            return vec![roots.family_of(row, dialect)];
+        }
+        let adopter = Adopter::new(graph, rule, timed, roots, dialect);
+        let adopted = adopter.and_then(|it| it.family_of_instance(member, row));
+        let coalesce = match dialect {
+            Dialect::Postgres => "coalesce",
+            Dialect::Mysql | Dialect::Mariadb => "COALESCE",
         };
-        each.into_iter().map(keeper).collect()
+        let columns = member.family.iter();
+        let columns = columns.map(|family| format!("{row}.{}", dialect.ident(family)));
+        columns
+            .map(|family| match &adopted {
+                Some(adopted) => format!("{coalesce}({family}, {adopted})"),
+                None => family,
+            })
+            .collect()
     }
 
     /// What a deletion from the table is for.

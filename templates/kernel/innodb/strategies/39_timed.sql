@@ -11,7 +11,7 @@ CREATE PROCEDURE timed_open(IN p_rule varchar(64))
 SQL SECURITY DEFINER
 COMMENT 'Makes the work tables that outlive a batch: the type of keys, what a preview skipped and counted, what killed runs left.'
 BEGIN
-    DROP TEMPORARY TABLE IF EXISTS work_type, work_skipped, work_total, work_mend, work_torn;
+    DROP TEMPORARY TABLE IF EXISTS work_type, work_skipped, work_total, work_gone, work_mend, work_torn;
     CALL perform(p_rule, 'types', '');
     CREATE TEMPORARY TABLE work_skipped (
         position bigint NOT NULL AUTO_INCREMENT,
@@ -24,6 +24,11 @@ BEGIN
         position integer NOT NULL,
         found bigint NOT NULL
     ) ENGINE = InnoDB;
+    -- The families that a preview or a dry run has counted.
+    CREATE TEMPORARY TABLE work_gone (
+        PRIMARY KEY (id)
+    ) ENGINE = InnoDB AS
+    SELECT k.id FROM work_type AS k LIMIT 0;
     -- What killed runs left half done, and the families that killed purges named.
     CREATE TEMPORARY TABLE work_mend (
         PRIMARY KEY (run_id)
@@ -49,7 +54,8 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the type of work_type.'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS
-        work_due, work_row, work_keep, work_target, work_skip, work_count, work_root, work_locked, work_tied, work_cursor, work_next;
+        work_due, work_row, work_keep, work_target, work_skip, work_count, work_root, work_locked, work_tied, work_cursor, work_next,
+        work_namer;
     -- The instants of a window, by table: rows are deleted by one of them after the other, so that an index is always better than
     -- to read the table from end to end, and nothing but these rows is locked. found: the rows that go; roots: those among them.
     CREATE TEMPORARY TABLE work_due (
@@ -113,10 +119,19 @@ BEGIN
         SELECT k.id FROM work_type AS k LIMIT 0;
         CREATE TEMPORARY TABLE work_next (
             due datetime(6),
+            asked boolean NOT NULL DEFAULT true,
             PRIMARY KEY (id),
             KEY (due, id)
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
+        -- Families, and those of rows that name one of theirs. binds: such a row stays.
+        CREATE TEMPORARY TABLE work_namer (
+            pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY,
+            binds boolean NOT NULL DEFAULT false,
+            KEY (family),
+            KEY (other)
+        ) ENGINE = InnoDB AS
+        SELECT k.id AS family, k.id AS other FROM work_type AS k LIMIT 0;
         CALL perform(p_rule, 'work', 'true');
     END IF;
 END;
@@ -130,8 +145,8 @@ BEGIN
     DECLARE v_plain boolean;
     CALL timed_is_plain(p_rule, v_plain);
     DROP TEMPORARY TABLE IF EXISTS
-        work_type, work_skipped, work_total, work_mend, work_torn, work_due, work_row, work_keep, work_target, work_skip, work_count,
-        work_root, work_locked, work_tied, work_cursor, work_next;
+        work_type, work_skipped, work_total, work_gone, work_mend, work_torn, work_due, work_row, work_keep, work_target, work_skip,
+        work_count, work_root, work_locked, work_tied, work_cursor, work_next, work_namer;
     IF NOT v_plain THEN
         CALL perform(p_rule, 'work', 'false');
     END IF;
@@ -334,7 +349,7 @@ BEGIN
                 END IF;
                 -- One instant cannot be halved.
                 SET v_last = IF(v_to <= v_from + INTERVAL 1 MICROSECOND, 1, 2);
-                CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true);
+                CALL keep_timed(p_rule, v_plain, v_from, v_to, v_as_of, true, v_dry_run);
             END IF;
             IF v_dry_run THEN
                 -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
@@ -361,6 +376,10 @@ BEGIN
                 ROLLBACK;
                 SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
                 START TRANSACTION;
+                IF v_by_family THEN
+                    INSERT IGNORE INTO work_gone (id)
+                    SELECT c.id FROM work_target AS c;
+                END IF;
             END IF;
             UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
             CALL record_skips(p_run, p_rule);
@@ -534,6 +553,8 @@ BEGIN
         IF v_by_family THEN
             CALL judge_timed(p_rule, v_cutoff, p_as_of, false, v_found);
             CALL perform(p_rule, 'members', '');
+            INSERT IGNORE INTO work_gone (id)
+            SELECT c.id FROM work_target AS c;
         ELSE
             CALL count_timed(p_rule, v_plain, v_from, v_to, p_as_of, v_found);
         END IF;
@@ -549,6 +570,7 @@ BEGIN
                 SELECT n.id, n.due
                 FROM work_next AS n
                 STRAIGHT_JOIN work_target AS c ON c.id = n.id
+                WHERE n.asked
                 ORDER BY n.due, n.id
                 LIMIT v_room;
             ELSE

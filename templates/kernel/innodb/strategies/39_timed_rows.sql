@@ -116,12 +116,11 @@ BEGIN
     END IF;
 END;
 
--- timed_blame: what speaks against the families of work_root. Called by keep and judge.
---# create procedure timed_blame
-CREATE PROCEDURE timed_blame()
+-- timed_faults, timed_blame: what speaks against the families of work_root.
+--# create procedure timed_faults
+CREATE PROCEDURE timed_faults()
 SQL SECURITY DEFINER
-COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to
-    work_keep, which has what is held.'
+COMMENT 'Says in work_root what is held, and what something refers to.'
 BEGIN
     UPDATE work_keep AS h
     STRAIGHT_JOIN work_root AS w ON w.id = h.id
@@ -132,6 +131,62 @@ BEGIN
     UPDATE work_tied AS h
     STRAIGHT_JOIN work_root AS w ON w.family = h.id
     SET w.fault = LEAST(w.fault, 4);
+END;
+
+-- timed_crossings: no row is left behind that names a row which is gone. Where rows of other families name rows of these, they go
+-- together, as far as all of them may, or not at all.
+--# create procedure timed_crossings
+CREATE PROCEDURE timed_crossings(IN p_rule varchar(64), IN p_purge boolean)
+SQL SECURITY DEFINER
+COMMENT 'Adds to work_next and work_root the families of rows that name rows of those there, of a purge those that are
+    named; says in work_root which stay.'
+BEGIN
+    DECLARE v_more bigint;
+    namers: LOOP
+        CALL timed_faults();
+        DELETE FROM work_namer;
+        CALL perform(p_rule, 'namers', '');
+        DELETE n FROM work_namer AS n STRAIGHT_JOIN work_gone AS g ON g.id = n.other AND NOT n.binds;
+        DELETE n FROM work_namer AS n STRAIGHT_JOIN work_root AS w ON w.family = n.family WHERE w.fault < 9;
+        IF p_purge THEN
+            SET v_more = 0;
+        ELSE
+            INSERT IGNORE INTO work_next (id, asked)
+            SELECT n.other, false FROM work_namer AS n WHERE NOT n.binds;
+            SET v_more = ROW_COUNT();
+        END IF;
+        IF v_more = 0 THEN
+            LEAVE namers;
+        END IF;
+        CALL perform(p_rule, 'judge', '@windrow_cutoff, @windrow_as_of, @windrow_lock');
+    END LOOP namers;
+    -- What has no root does not go.
+    UPDATE work_namer AS n
+    LEFT JOIN work_root AS w ON w.id = n.other AND w.family = n.other
+    SET n.binds = true
+    WHERE w.id IS NULL;
+    REPEAT
+        UPDATE work_namer AS n
+        STRAIGHT_JOIN work_root AS w ON w.family = n.other
+        SET n.binds = true
+        WHERE w.fault < 9
+          AND NOT n.binds;
+        UPDATE work_namer AS n
+        STRAIGHT_JOIN work_root AS w ON w.family = n.family
+        SET w.fault = 4
+        WHERE n.binds
+          AND w.fault = 9;
+        SET v_more = ROW_COUNT();
+    UNTIL v_more = 0 END REPEAT;
+END;
+
+--# create procedure timed_blame
+CREATE PROCEDURE timed_blame()
+SQL SECURITY DEFINER
+COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to
+    work_keep, which has what is held. What was added to work_next is told when its turn comes.'
+BEGIN
+    CALL timed_faults();
     INSERT INTO work_skip (skip_key, reason)
     SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
     FROM (
@@ -139,7 +194,9 @@ BEGIN
         FROM work_root AS w
         GROUP BY w.family
     ) AS f
+    LEFT JOIN work_next AS n ON n.id = f.family
     WHERE f.fault BETWEEN 1 AND 5
+      AND n.asked IS NOT FALSE
     ORDER BY f.family;
     INSERT IGNORE INTO work_keep (id)
     SELECT w.family FROM work_root AS w WHERE w.fault < 9;
@@ -199,13 +256,14 @@ CREATE PROCEDURE keep_timed(
     IN p_from  datetime(6),
     IN p_to    datetime(6),
     IN p_as_of datetime(6),
-    IN p_lock  boolean
+    IN p_lock  boolean,
+    IN p_dry   boolean
 )
 SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays, and work_skip with that of the window from p_from to p_to, and why. p_lock:
-    whether families are locked.'
+    whether families are locked. p_dry: what goes in earlier batches is still there.'
 BEGIN
-    SET @windrow_from = p_from, @windrow_to = p_to, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
+    SET @windrow_from = p_from, @windrow_to = p_to, @windrow_as_of = p_as_of, @windrow_lock = p_lock, @windrow_dry = p_dry;
     IF p_plain THEN
         CALL timed_held(p_rule);
         CALL timed_beside(p_rule);
@@ -221,7 +279,7 @@ BEGIN
             ORDER BY w.id;
         END IF;
     ELSE
-        CALL perform(p_rule, 'keep', '@windrow_from, @windrow_to, @windrow_as_of, @windrow_lock');
+        CALL perform(p_rule, 'keep', '@windrow_from, @windrow_to, @windrow_as_of, @windrow_lock, @windrow_dry');
         CALL perform(p_rule, 'find', '@windrow_from, @windrow_to');
     END IF;
 END;
@@ -263,7 +321,7 @@ SQL SECURITY DEFINER
 COMMENT 'How many families of the window from p_from to p_to may go; their rows are in work_count, what stays is in work_skip. Reads only.'
 BEGIN
     DECLARE v_held bigint;
-    CALL keep_timed(p_rule, p_plain, p_from, p_to, p_as_of, false);
+    CALL keep_timed(p_rule, p_plain, p_from, p_to, p_as_of, false, true);
     IF p_plain THEN
         SELECT COUNT(k.position) INTO v_held FROM work_skip AS k;
         SET @windrow_from = p_from, @windrow_to = p_to, @windrow_limit = 9223372036854775807;
@@ -328,10 +386,20 @@ CREATE PROCEDURE judge_timed(
     OUT o_families bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_target with the families of work_next that may go, and work_skip with the others. No p_cutoff: a purge names them.'
+COMMENT 'Fills work_target with the families of work_next that may go, with those of rows that name theirs, and work_skip with
+    the others. No p_cutoff: a purge names them.'
 BEGIN
+    DECLARE v_crosses boolean;
+    SELECT JSON_CONTAINS(r.document, 'true', '$.crosses') IS TRUE INTO v_crosses FROM rule AS r WHERE r.rule = p_rule;
+    -- What a dry run or a preview has counted along with others.
+    DELETE n FROM work_next AS n STRAIGHT_JOIN work_gone AS g ON g.id = n.id;
     SET @windrow_cutoff = p_cutoff, @windrow_as_of = p_as_of, @windrow_lock = p_lock;
     CALL perform(p_rule, 'judge', '@windrow_cutoff, @windrow_as_of, @windrow_lock');
+    IF v_crosses THEN
+        CALL timed_crossings(p_rule, p_cutoff IS NULL);
+    END IF;
+    CALL timed_blame();
+    CALL timed_targets();
     SELECT COUNT(c.id) INTO o_families FROM work_target AS c;
 END;
 

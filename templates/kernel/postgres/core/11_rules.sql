@@ -238,6 +238,7 @@ AS $windrow$
         WHEN 'at' THEN 'When a window ends that has p_skip rows. Reads only.'
         WHEN 'keep' THEN 'What stays of a window, with the reasons. p_lock: locks its rows of the root table first.'
         WHEN 'judge' THEN 'The families of these roots that may go, and why others stay. p_lock: locks their rows first.'
+        WHEN 'namers' THEN 'Families whose rows name rows of these; NULL: rows of no family do. Reads only.'
         WHEN 'adopted' THEN 'What finds the rows of these families that name no root. Reads only.'
         WHEN 'delete_families' THEN 'Deletes these families, in the transaction of the caller, and answers how many rows by table.'
         WHEN 'count_families' THEN 'Rows of these families, by table. Reads only.'

@@ -5,7 +5,7 @@
 -- timed_batch: one batch: the rows of a window that may go, of all tables. Has no transaction control.
 --# create function timed_batch
 CREATE OR REPLACE FUNCTION timed_batch(
-    p_run bigint, p_rule text, p_from text, p_to text, p_as_of timestamptz,
+    p_run bigint, p_rule text, p_from text, p_to text, p_as_of timestamptz, p_cutoff text,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -37,23 +37,24 @@ BEGIN
         o_rows := ARRAY[o_families];
     ELSE
         EXECUTE format(
-            'SELECT d.o_families, d.o_rows, d.o_skip_keys, d.o_skip_reasons FROM %s($1, %L, %L, $2) AS d',
-            routine_of(p_rule, 'delete'), p_from, p_to
+            'SELECT d.o_families, d.o_rows, d.o_skip_keys, d.o_skip_reasons FROM %s($1, %L, %L, $2, %L) AS d',
+            routine_of(p_rule, 'delete'), p_from, p_to, p_cutoff
         )
         INTO o_families, o_rows, o_skip_keys, o_skip_reasons
         USING p_run, p_as_of;
     END IF;
     -- A trigger or a rule can keep rows without a word. Only where there is one, it is worth looking.
     IF may_keep(p_rule) THEN
-        v_left := (SELECT c.o_rows FROM count_timed(p_rule, p_from, p_to, p_as_of) AS c);
+        v_left := (SELECT c.o_rows FROM count_timed(p_rule, p_from, p_to, p_as_of, NULL) AS c);
         PERFORM all_gone(p_rule, v_left);
     END IF;
     PERFORM end_batch(p_rule);
 END
 $windrow$;
 --# comment on function timed_batch
-COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz) IS
-    'Deletes, in the caller''s transaction, what may go of the window from p_from to p_to; timed_step() calls it.';
+COMMENT ON FUNCTION timed_batch(bigint, text, text, text, timestamptz, text) IS
+    'Deletes, in the caller''s transaction, what may go of the window from p_from to p_to; timed_step() calls it, a dry run with its '
+    'cutoff.';
 
 -- timed_families: one batch: whole families, found by their roots. Has no transaction control.
 --# create function timed_families
@@ -68,15 +69,26 @@ SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
 DECLARE
-    v_go text[];
+    v_go    text[];
+    v_own   text[];
+    v_rows  bigint[];
+    v_apart boolean;  -- whether only these families count
 BEGIN
     PERFORM begin_batch('holds and new removal times');
-    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
-    INTO v_go, o_families, o_skip_keys, o_skip_reasons
-    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, true) AS j;
+    SELECT j.o_go, j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_skip_keys, o_skip_reasons
+    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, true, NULL) AS j;
+    -- What goes along in a dry run is still there when its turn comes.
+    v_own := ARRAY(SELECT g.id FROM unnest(v_go) AS g(id) WHERE g.id = ANY (p_roots));
+    v_apart := cardinality(v_own) < cardinality(v_go) AND (SELECT r.dry_run FROM run AS r WHERE r.run_id = p_run);
+    IF v_apart THEN
+        EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_own) INTO v_rows;
+    END IF;
     EXECUTE format('SELECT %s($1, %L, $2)', routine_of(p_rule, 'delete_families'), v_go)
     INTO o_rows
     USING p_run, may_keep(p_rule);
+    o_rows := coalesce(v_rows, o_rows);
+    o_families := cardinality(CASE WHEN v_apart THEN v_own ELSE v_go END);
     PERFORM end_batch(p_rule);
 END
 $windrow$;
@@ -84,10 +96,11 @@ $windrow$;
 COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
     'Deletes, in the caller''s transaction, those families of these roots that may go; timed_step() calls it.';
 
--- judge_timed: which of these families may go, and why the others stay.
+-- judge_timed: which of these families may go, and why the others stay. No row is left behind that names a row which is gone:
+-- where rows of other families name rows of these, they go together, as far as all of them may, or not at all.
 --# create function judge_timed
 CREATE OR REPLACE FUNCTION judge_timed(
-    p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean,
+    p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean, p_named text[],
     OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -96,23 +109,93 @@ SET datestyle = 'ISO, YMD'
 SET timezone = 'UTC'
 SET row_security = off
 AS $windrow$
+DECLARE
+    v_crosses  boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
+    v_roots    text[] := p_roots;
+    v_more     text[];
+    v_families text[];  -- families, and those of rows that name a row of them
+    v_others   text[];
+    v_left     text[];
 BEGIN
-    EXECUTE format(
-        'SELECT j.o_go::text[], j.o_skip_keys, j.o_skip_reasons FROM %s(%L, %L, $1, $2) AS j',
-        routine_of(p_rule, 'judge'), p_roots, p_cutoff
-    )
-    INTO o_go, o_skip_keys, o_skip_reasons
-    USING p_as_of, p_lock;
+    LOOP
+        EXECUTE format(
+            'SELECT j.o_go::text[], j.o_skip_keys, j.o_skip_reasons FROM %s(%L, %L, $1, $2) AS j',
+            routine_of(p_rule, 'judge'), v_roots, p_cutoff
+        )
+        INTO o_go, o_skip_keys, o_skip_reasons
+        USING p_as_of, p_lock;
+        EXIT WHEN NOT v_crosses OR o_go = '{}';
+        -- Read after the rows were locked.
+        EXECUTE format('SELECT array_agg(n.o_family), array_agg(n.o_other) FROM %s(%L) AS n', routine_of(p_rule, 'namers'), o_go)
+        INTO v_families, v_others;
+        EXIT WHEN v_families IS NULL;
+        v_more := ARRAY(
+            SELECT DISTINCT n.id
+            FROM unnest(v_others) AS n(id)
+            WHERE n.id <> ALL (v_roots)
+              AND (p_cutoff IS NOT NULL OR n.id = ANY (p_named))
+        );
+        EXIT WHEN v_more = '{}';
+        v_roots := v_roots || v_more;
+    END LOOP;
+    WHILE v_families IS NOT NULL LOOP
+        v_left := ARRAY(
+            SELECT g.id
+            FROM unnest(o_go) AS g(id)
+            WHERE g.id IN (
+                SELECT n.family FROM unnest(v_families, v_others) AS n(family, other) WHERE (n.other = ANY (o_go)) IS NOT TRUE
+            )
+        );
+        EXIT WHEN v_left = '{}';
+        o_go := ARRAY(SELECT g.id FROM unnest(o_go) AS g(id) WHERE g.id <> ALL (v_left));
+        o_skip_keys := o_skip_keys || v_left;
+        o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality(v_left)]);
+    END LOOP;
+    -- The others are told when their turn comes.
+    IF cardinality(v_roots) > cardinality(p_roots) THEN
+        SELECT coalesce(array_agg(s.key ORDER BY s.position), '{}'), coalesce(array_agg(s.reason ORDER BY s.position), '{}')
+        INTO o_skip_keys, o_skip_reasons
+        FROM unnest(o_skip_keys, o_skip_reasons) WITH ORDINALITY AS s(key, reason, position)
+        WHERE s.key = ANY (p_roots);
+    END IF;
 END
 $windrow$;
 --# comment on function judge_timed
-COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
-    'The families of these roots that may go, and why the others stay. p_lock: locks their rows of the root table first.';
+COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean, text[]) IS
+    'The families of these roots that may go, with those of rows that name theirs, and why others stay. p_lock: locks their rows of the '
+    'root table first. Without p_cutoff a purge names them, and only families of p_named go along.';
+
+-- gone_before: which of some families a run would take before its windows. Each of p_families is an array as text.
+--# create function gone_before
+CREATE OR REPLACE FUNCTION gone_before(p_rule text, p_families text[], p_cutoff text, p_as_of timestamptz)
+RETURNS text[]
+LANGUAGE plpgsql STABLE SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+BEGIN
+    RETURN (
+        SELECT j.o_go
+        FROM judge_timed(
+            p_rule,
+            ARRAY(
+                SELECT DISTINCT f.id
+                FROM unnest(p_families) AS l(families)
+                CROSS JOIN unnest(l.families::text[]) AS f(id)
+                WHERE f.id IS NOT NULL
+            ),
+            p_cutoff, p_as_of, false, NULL
+        ) AS j
+    );
+END
+$windrow$;
+--# comment on function gone_before
+COMMENT ON FUNCTION gone_before(text, text[], text, timestamptz) IS
+    'Which of these families a run would take; what a dry run or a preview tells of a window counts on it. Reads only.';
 
 -- count_timed: what a batch would delete of a window. Reads only.
 --# create function count_timed
 CREATE OR REPLACE FUNCTION count_timed(
-    p_rule text, p_from text, p_to text, p_as_of timestamptz,
+    p_rule text, p_from text, p_to text, p_as_of timestamptz, p_cutoff text,
     OUT o_families bigint, OUT o_rows bigint[], OUT o_oldest json, OUT o_roots jsonb, OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -127,9 +210,9 @@ BEGIN
         EXECUTE format(
             $count$
             SELECT c.o_families, c.o_rows, to_json(c.o_oldest), to_jsonb(c.o_roots), c.o_skip_keys, c.o_skip_reasons
-            FROM %s(%L, %L, $1) AS c
+            FROM %s(%L, %L, $1, %L) AS c
             $count$,
-            routine_of(p_rule, 'count'), p_from, p_to
+            routine_of(p_rule, 'count'), p_from, p_to, p_cutoff
         )
         INTO o_families, o_rows, o_oldest, o_roots, o_skip_keys, o_skip_reasons
         USING p_as_of;
@@ -152,7 +235,7 @@ BEGIN
 END
 $windrow$;
 --# comment on function count_timed
-COMMENT ON FUNCTION count_timed(text, text, text, timestamptz) IS
+COMMENT ON FUNCTION count_timed(text, text, text, timestamptz, text) IS
     'Rows of the window from p_from to p_to that may go, by table, its families and the first of their roots. Reads only.';
 
 -- count_timed_families: what a batch would delete of these families.
@@ -171,9 +254,10 @@ AS $windrow$
 DECLARE
     v_go text[];
 BEGIN
-    SELECT j.o_go, cardinality(j.o_go), j.o_skip_keys, j.o_skip_reasons
-    INTO v_go, o_families, o_skip_keys, o_skip_reasons
-    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, false) AS j;
+    SELECT ARRAY(SELECT g.id FROM unnest(j.o_go) AS g(id) WHERE g.id = ANY (p_roots)), j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, o_skip_keys, o_skip_reasons
+    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, false, NULL) AS j;
+    o_families := cardinality(v_go);
     EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_go) INTO o_rows;
     EXECUTE format(
         $first$
@@ -219,7 +303,7 @@ BEGIN
     END IF;
     SELECT j.o_go, coalesce(j.o_skip_reasons[1], CASE WHEN j.o_go = '{}' THEN 'NOT_A_ROOT' END)
     INTO v_go, o_skipped
-    FROM judge_timed(p_rule, ARRAY[p_key], NULL, NULL, true) AS j;
+    FROM judge_timed(p_rule, ARRAY[p_key], NULL, NULL, true, '{}') AS j;
     IF o_skipped IS NULL THEN
         o_families := 1;
         EXECUTE format('SELECT %s($1, %L, false)', routine_of(p_rule, 'delete_families'), v_go)
@@ -333,7 +417,7 @@ BEGIN
         ELSE
             SELECT b.o_families, b.o_rows, b.o_skip_keys, b.o_skip_reasons
             INTO v_batch
-            FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of) AS b;
+            FROM timed_batch(p_run, p_rule, v_from, v_to, v_run.as_of, CASE WHEN v_run.dry_run THEN v_cutoff END) AS b;
         END IF;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
@@ -449,7 +533,7 @@ BEGIN
         IF v_by_family THEN
             SELECT c.* INTO v_counted FROM count_timed_families(p_rule, v_roots, v_cutoff, p_as_of) AS c;
         ELSE
-            SELECT c.* INTO v_counted FROM count_timed(p_rule, v_begin, v_to, p_as_of) AS c;
+            SELECT c.* INTO v_counted FROM count_timed(p_rule, v_begin, v_to, p_as_of, v_cutoff) AS c;
         END IF;
         v_from := v_to;
         v_key := v_roots[cardinality(v_roots)];

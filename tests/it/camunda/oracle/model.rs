@@ -472,12 +472,36 @@ impl World {
             };
             staying.insert(family.clone(), reason);
         }
-        staying
+        // Nor does one go of which a row that stays names a row.
+        let goes = |staying: &BTreeMap<String, &str>, family: &str| {
+            let due = self.root(family).is_some_and(is_due);
+            due && !staying.contains_key(family)
+        };
+        let bound = |staying: &BTreeMap<String, &str>, family: &String| {
+            self.rows.iter().any(|row| {
+                let names = |it: &&Row| it.table == BYTES && row.bytes.as_ref() == Some(&it.id);
+                let named = self.rows.iter().find(names);
+                let whose = Self::family_of(row);
+                named.is_some_and(|it| it.root.as_ref() == Some(family))
+                    && !whose.is_some_and(|it| it == *family || goes(staying, &it))
+            })
+        };
+        loop {
+            let mut going = families.iter().filter(|it| goes(&staying, it));
+            match going.find(|family| bound(&staying, family)) {
+                Some(family) => staying.insert(family.clone(), "REFERENCED"),
+                None => return staying,
+            };
+        }
     }
 
     /// Whether a row that goes by its own time stays for others, which belong to it and go later or never.
-    fn waits(&self, row: &Row) -> bool {
-        let later = |other: &Row| other.removal.is_none_or(|at| Some(at) < row.removal);
+    fn waits(&self, row: &Row, left: &BTreeSet<(String, String)>) -> bool {
+        let later = |other: &Row| {
+            let goes_before = Self::family_of(other).is_some_and(|it| self.root(&it).is_some());
+            let later = other.removal.is_none_or(|at| Some(at) < row.removal);
+            left.contains(&key_of(other)) || later && !goes_before
+        };
         let is_its = |other: &Row| {
             let names = row.table == BYTES && other.bytes.as_ref() == Some(&row.id);
             names || other.of.as_ref() == Some(&row.id) && other.id != row.id
@@ -487,6 +511,18 @@ impl World {
 
     /// The rows that a run leaves.
     pub(in crate::camunda) fn left(&self) -> BTreeSet<(String, String)> {
+        let mut left = BTreeSet::new();
+        loop {
+            let more = self.left_besides(&left);
+            if more == left {
+                return left;
+            }
+            left = more;
+        }
+    }
+
+    /// The same, where these are known to be left.
+    fn left_besides(&self, left: &BTreeSet<(String, String)>) -> BTreeSet<(String, String)> {
         let staying = self.staying();
         let held = self.others_held();
         self.rows
@@ -498,11 +534,11 @@ impl World {
                     Some(root) => !is_due(root) || stays,
                     None => {
                         let named = self.is_referred(row) || self.stays_with(row, &held);
-                        !is_due(row) || stays || named || self.waits(row)
+                        !is_due(row) || stays || named || self.waits(row, left)
                     }
                 }
             })
-            .map(|row| (row.table.to_owned(), row.id.clone()))
+            .map(key_of)
             .collect()
     }
 
@@ -524,7 +560,7 @@ impl World {
             .iter()
             .filter(|row| is_due(row) && held.contains(&row.id))
             .for_each(|_| add("HELD"));
-        let staying = self.staying();
+        let (staying, left) = (self.staying(), self.left());
         self.rows
             .iter()
             .filter(|row| {
@@ -532,7 +568,7 @@ impl World {
                 let goes =
                     family.is_none_or(|it| !staying.contains_key(&it) && self.root(&it).is_none());
                 let named = self.is_referred(row) || self.stays_with(row, &held);
-                goes && is_due(row) && !named && self.waits(row)
+                goes && is_due(row) && !named && self.waits(row, &left)
             })
             .for_each(|_| add("REFERENCED"));
         let undated: BTreeSet<&str> = self
@@ -544,6 +580,10 @@ impl World {
         undated.iter().for_each(|_| add("UNDATED_MEMBER"));
         skipped
     }
+}
+
+fn key_of(row: &Row) -> (String, String) {
+    (row.table.to_owned(), row.id.clone())
 }
 
 /// A row of a world.

@@ -18,6 +18,7 @@ tests! {
         a_family_stays_whose_row_something_names_that_stays,
         families_that_name_each_other_go_together,
         what_belongs_to_no_family_stays_for_what_names_it,
+        a_purge_takes_families_that_name_each_other_if_all_are_named,
     ],
     every_server: [
         rows_that_name_each_other_go_as_the_model_says,
@@ -333,6 +334,29 @@ fn what_belongs_to_no_family_stays_for_what_names_it(dialect: Dialect) {
         database.run(json!({})).expect("a run");
     }
     assert_eq!(left(&mut database), BTreeSet::new());
+}
+
+fn a_purge_takes_families_that_name_each_other_if_all_are_named(dialect: Dialect) {
+    let mut database = database(dialect);
+    let both = |id: i64| [job(id, YOUNG), task(id * 10, Some(id), YOUNG)];
+    let names = [
+        log(1, Some(1), Some(20), YOUNG),
+        log(2, Some(2), Some(10), YOUNG),
+    ];
+    let rows = [&both(1)[..], &both(2), &both(3), &names].concat();
+    load(&mut database, &rows, &[]);
+    let purge = database.purge(json!({"key": [1, 3], "dry_run": true}));
+    let purge = purge.expect("a purge");
+    assert_eq!(purge["refused"], json!({"1": "REFERENCED"}), "{purge}");
+    assert_eq!(purge["rules"][0]["families"], 1, "{purge}");
+    for dry in [true, false] {
+        let purge = database.purge(json!({"key": [1, 2], "dry_run": dry}));
+        let purge = purge.expect("a purge");
+        assert_eq!(purge["refused"], json!({}), "{purge}");
+        assert_eq!(purge["rules"][0]["families"], 2, "{purge}");
+        assert_eq!(purge["rules"][0]["tables"]["log"], 2, "{purge}");
+    }
+    assert_eq!(left(&mut database), keys(&both(3)));
 }
 
 /// What must be left: families first, of which one goes if it is due and unheld, and each row that names one of its rows is

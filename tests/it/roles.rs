@@ -200,7 +200,7 @@ fn no_path_leads_under_the_minimum() -> Result<()> {
     // A run is no purge, and a closed run takes nothing more; the ledger of another session's run is not hers to close.
     rig::refused(
         olga.batch_execute(&format!(
-            "SELECT {W}.purge_one({run}, 'workflow_instances', '1')"
+            "SELECT {W}.purge_one({run}, 'workflow_instances', ARRAY['1'], true)"
         )),
         "55000",
     )?;
@@ -261,7 +261,7 @@ fn an_auditor_reads_and_nobody_does_nothing() -> Result<()> {
             "SELECT W.run_end(1, '{}')",
             "SELECT W.purge_begin('{}')",
             "SELECT W.step(1, 'workflow_instances')",
-            "SELECT W.purge_one(1, 'workflow_instances', '1')",
+            "SELECT W.purge_one(1, 'workflow_instances', ARRAY['1'], true)",
         ],
     )?;
     let mut nick = database.connect_as("nick")?;

@@ -17,6 +17,7 @@ tests! {
         a_parent_of_no_family_keeps_the_family,
         a_row_that_others_name_goes_with_all_of_them,
         a_row_that_is_not_final_keeps_its_family,
+        a_purge_takes_families_that_share_a_row_if_all_are_named,
     ],
 }
 
@@ -273,4 +274,35 @@ fn a_row_that_is_not_final_keeps_its_family(dialect: Dialect) {
         json!({"runs": 3, "steps": 4, "pairs": 0, "files": 0})
     );
     assert_eq!(skipped, json!({}));
+}
+
+/// Runs 1, 2 and 3 are a chain, 4 shares a row with one that is not named, or is on hold.
+fn a_purge_takes_families_that_share_a_row_if_all_are_named(dialect: Dialect) {
+    let rows = "INSERT INTO pairs (id, run_id, step_id) VALUES (1, 1, 20), (2, 3, 20), (3, 4, 50)";
+    let mut installation = armed(dialect, "", rows);
+    installation
+        .execute("UPDATE runs SET state = 'done', ended = '2025-01-05 00:00:00' WHERE id = 5");
+    let hold = json!({"rule": "runs", "key": 5, "reason": "audit"});
+    installation.set_hold(hold).expect("a hold");
+    let mut purge = |keys: &[i64], dry: bool| {
+        let purge = installation.purge(json!({"key": keys, "dry_run": dry}));
+        let purge = purge.expect("a purge");
+        let rule = &purge["rules"][0];
+        (
+            purge["refused"].clone(),
+            rule["families"].clone(),
+            rule["tables"]["pairs"].clone(),
+            rule["skipped"].clone(),
+        )
+    };
+    let shared = json!({"1": "SHARED_MEMBER", "2": "SHARED_MEMBER"});
+    let told = json!({"SHARED_MEMBER": 2});
+    assert_eq!(purge(&[1, 2], false), (shared, json!(0), json!(0), told));
+    let both = json!({"4": "SHARED_MEMBER", "5": "HELD"});
+    let told = json!({"HELD": 1, "SHARED_MEMBER": 1});
+    for dry in [true, false] {
+        let found = purge(&[3, 1, 5, 2, 4], dry);
+        assert_eq!(found, (both.clone(), json!(3), json!(2), told.clone()));
+    }
+    assert_eq!(left(&mut installation, "runs"), ["4", "5"]);
 }

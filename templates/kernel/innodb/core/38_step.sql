@@ -545,7 +545,8 @@ END;
 --# create procedure purge_one
 CREATE PROCEDURE purge_one(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(700), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family or row, and commits. Answers NULL or the reason why it stays.'
+COMMENT 'Deletes one named family or row, and commits. Answers NULL or the reason why it stays; AGAIN: others keep it, which
+    may be named, too. Without p_key: all that are to be tried again, together; work_key has the reasons then.'
 BEGIN
     DECLARE v_kind varchar(20);
     CALL kind_of(p_rule, v_kind);

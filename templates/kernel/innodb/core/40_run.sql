@@ -698,6 +698,7 @@ BEGIN
         position integer NOT NULL AUTO_INCREMENT,
         named varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        found varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position),
         UNIQUE KEY (named)
     ) ENGINE = InnoDB;

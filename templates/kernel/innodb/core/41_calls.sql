@@ -269,6 +269,18 @@ BEGIN
         END IF;
         COMMIT;
     END WHILE;
+    -- Families that keep each other go together.
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+    START TRANSACTION;
+    SELECT COUNT(k.found) INTO v_number FROM work_key AS k WHERE k.reason = 'AGAIN';
+    COMMIT;
+    IF v_number > 0 AND NOT COALESCE(v_reason IN ('CANCELLED', 'PAUSED'), false) THEN
+        CALL purge_one(v_run, v_rule, NULL, v_reason);
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
+        START TRANSACTION;
+        UPDATE work_key AS k SET k.reason = v_reason WHERE k.reason = 'AGAIN';
+        COMMIT;
+    END IF;
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;
     START TRANSACTION;
     CALL purge_end(v_run, v_result);

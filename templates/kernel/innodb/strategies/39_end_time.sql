@@ -565,7 +565,8 @@ END;
 --# create procedure end_time_purge
 CREATE PROCEDURE end_time_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
-COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it stays.'
+COMMENT 'Deletes one named family, whatever its age, if it is final and unheld, and commits. Answers NULL or the reason why it
+    stays, as purge_one() does.'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_as_of    datetime(6);
@@ -638,6 +639,17 @@ BEGIN
         END IF;
         CALL purge_latch(p_run);
         CALL judge_end_time(p_rule, true, true, v_families);
+        -- What shares a member with it may be named, too.
+        SELECT MIN(k.reason) INTO o_reason FROM work_skip AS k;
+        IF p_key IS NOT NULL AND o_reason = 'SHARED_MEMBER' THEN
+            UPDATE work_key AS k
+            SET k.found = (SELECT CAST(r.id AS CHAR) FROM work_root AS r)
+            WHERE k.named = p_key;
+            COMMIT;
+            SET o_reason = 'AGAIN';
+            LEAVE attempt;
+        END IF;
+        SET o_reason = NULL;
         IF v_dry_run THEN
             -- A dry run keeps what it found out, and takes back what follows: by the whole transaction, since a savepoint would
             -- not do in a cluster.
@@ -652,7 +664,14 @@ BEGIN
             START TRANSACTION;
         END IF;
         UPDATE run AS r SET r.alive_at = UTC_TIMESTAMP(6) WHERE r.run_id = p_run AND r.status = 'running';
-        SELECT k.reason INTO o_reason FROM work_skip AS k ORDER BY k.position LIMIT 1;
+        IF p_key IS NULL THEN
+            UPDATE work_key AS k
+            LEFT JOIN work_skip AS s ON s.skip_key = k.found
+            SET k.reason = s.reason
+            WHERE k.reason = 'AGAIN';
+        ELSE
+            SELECT k.reason INTO o_reason FROM work_skip AS k ORDER BY k.position LIMIT 1;
+        END IF;
         CALL record_skips(p_run, p_rule);
         CALL record_rows(p_run, p_rule, v_rows);
         UPDATE run_rule AS p
@@ -676,10 +695,13 @@ BEGIN
         START TRANSACTION;
         IF o_reason = 'FAILED' THEN
             INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, p_rule, p_key, v_errno, v_sqlstate, v_message);
+            SELECT p_run, p_rule, COALESCE(p_key, MIN(k.named)), v_errno, v_sqlstate, v_message
+            FROM work_key AS k
+            WHERE k.reason = 'AGAIN';
         END IF;
+        DELETE FROM work_skip;
         INSERT INTO work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
+        SELECT k.named, o_reason FROM work_key AS k WHERE k.named = p_key OR p_key IS NULL AND k.reason = 'AGAIN';
         CALL record_skips(p_run, p_rule);
         COMMIT;
     END IF;

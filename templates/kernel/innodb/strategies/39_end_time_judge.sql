@@ -708,11 +708,16 @@ END;
 --# create procedure end_time_named
 CREATE PROCEDURE end_time_named(IN p_rule varchar(64), IN p_key varchar(255), OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'Writes the root with this key to work_root, and whether there is one.'
+COMMENT 'Writes the root with this key to work_root, or those to be tried again, and whether there is one.'
 BEGIN
     -- The work tables have the type and the collation of the key.
-    INSERT INTO work_seen (id, depth)
-    VALUES (p_key, 0);
+    IF p_key IS NULL THEN
+        INSERT IGNORE INTO work_seen (id, depth)
+        SELECT k.found, 0 FROM work_key AS k WHERE k.reason = 'AGAIN';
+    ELSE
+        INSERT INTO work_seen (id, depth)
+        VALUES (p_key, 0);
+    END IF;
     CALL perform(p_rule, 'members', '0, false, NULL, NULL, @windrow_found');
     INSERT INTO work_root (id, ended)
     SELECT m.id, m.ended FROM work_member AS m WHERE m.root;

@@ -644,7 +644,7 @@ END;
 CREATE PROCEDURE timed_purge(IN p_run bigint, IN p_rule varchar(64), IN p_key varchar(255), OUT o_reason varchar(32))
 SQL SECURITY DEFINER
 COMMENT 'Deletes the rows that name this root, whatever their time, if the family is unheld, and commits. Answers NULL
-    or the reason why it stays.'
+    or the reason why it stays, as purge_one() does.'
 BEGIN
     DECLARE v_dry_run  boolean;
     DECLARE v_own      boolean DEFAULT false;
@@ -716,8 +716,13 @@ BEGIN
         END IF;
         CALL purge_latch(p_run);
         -- The work table has the type and the collation of the key.
-        INSERT INTO work_target (id)
-        VALUES (p_key);
+        IF p_key IS NULL THEN
+            INSERT IGNORE INTO work_target (id)
+            SELECT k.found FROM work_key AS k WHERE k.reason = 'AGAIN';
+        ELSE
+            INSERT INTO work_target (id)
+            VALUES (p_key);
+        END IF;
         CALL rows_timed(p_rule, 'named', NULL, NULL, NULL);
         SELECT IF(COUNT(w.id) = 0, 'NOT_A_ROOT', NULL) INTO o_reason FROM work_row AS w;
         IF o_reason IS NULL AND v_plain THEN
@@ -733,10 +738,31 @@ BEGIN
             INSERT INTO work_next (id)
             SELECT w.id FROM work_row AS w;
             CALL judge_timed(p_rule, NULL, NULL, true, v_found);
-            IF v_found = 0 THEN
+            IF p_key IS NULL THEN
+                UPDATE work_key AS k
+                LEFT JOIN work_skip AS s ON s.skip_key = k.found
+                SET k.reason = s.reason
+                WHERE k.reason = 'AGAIN';
+                CALL record_skips(p_run, p_rule);
+                IF v_found = 0 THEN
+                    COMMIT;
+                    LEAVE attempt;
+                END IF;
+            ELSEIF v_found = 0 THEN
                 -- Of one family, there is one reason at most.
                 SELECT COALESCE(MIN(k.reason), 'NOT_A_ROOT') INTO o_reason FROM work_skip AS k;
                 DELETE FROM work_skip;
+                -- What names its rows may be named, too.
+                IF o_reason = 'REFERENCED'
+                    AND EXISTS (SELECT 1 FROM rule AS r WHERE r.rule = p_rule AND JSON_CONTAINS_PATH(r.document, 'one', '$.crosses'))
+                THEN
+                    UPDATE work_key AS k
+                    SET k.found = (SELECT CAST(w.id AS CHAR) FROM work_row AS w)
+                    WHERE k.named = p_key;
+                    COMMIT;
+                    SET o_reason = 'AGAIN';
+                    LEAVE attempt;
+                END IF;
             END IF;
         END IF;
         IF o_reason IS NOT NULL THEN
@@ -756,8 +782,8 @@ BEGIN
             START TRANSACTION;
         END IF;
         INSERT INTO unfinished (run_id, rule, links)
-        VALUES (p_run, p_rule, JSON_ARRAY(p_key));
-        SET @windrow_run = p_run, @windrow_found = 1;
+        VALUES (p_run, p_rule, COALESCE((SELECT JSON_ARRAYAGG(CAST(c.id AS CHAR)) FROM work_target AS c), JSON_ARRAY(p_key)));
+        SET @windrow_run = p_run, @windrow_found = COALESCE(v_found, 1);
         IF v_plain THEN
             CALL perform(p_rule, 'delete', '@windrow_run, NULL, NULL, @windrow_found');
             CALL timed_gone(1, @windrow_found);
@@ -801,10 +827,13 @@ BEGIN
         START TRANSACTION;
         IF o_reason = 'FAILED' THEN
             INSERT IGNORE INTO run_failure (run_id, rule, `key`, errno, `sqlstate`, message)
-            VALUES (p_run, p_rule, p_key, v_errno, v_sqlstate, v_message);
+            SELECT p_run, p_rule, COALESCE(p_key, MIN(k.named)), v_errno, v_sqlstate, v_message
+            FROM work_key AS k
+            WHERE k.reason = 'AGAIN';
         END IF;
+        DELETE FROM work_skip;
         INSERT INTO work_skip (skip_key, reason)
-        VALUES (p_key, o_reason);
+        SELECT k.named, o_reason FROM work_key AS k WHERE k.named = p_key OR p_key IS NULL AND k.reason = 'AGAIN';
         CALL record_skips(p_run, p_rule);
         COMMIT;
     END IF;

@@ -508,10 +508,11 @@ $windrow$;
 COMMENT ON FUNCTION preview_document(text, bigint, bigint[], json, jsonb, text[], text[], json, bigint, boolean, bigint, bigint) IS
     'What the preview of a rule answers: figures, samples, what stays and why, how long it would take by the last five runs.';
 
--- purge_one: deletes one named family or row, with the ledger, in the caller's transaction. Answers NULL, or why it stays.
+-- purge_one: deletes one named family or row, or some that may go only together, with the ledger, in the caller's transaction.
+-- Answers for each NULL, or why it stays; AGAIN with p_again: others keep it, which may be named, too.
 --# create function purge_one
-CREATE OR REPLACE FUNCTION purge_one(p_run bigint, p_rule text, p_key text)
-RETURNS text
+CREATE OR REPLACE FUNCTION purge_one(p_run bigint, p_rule text, p_keys text[], p_again boolean)
+RETURNS text[]
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET timezone = 'UTC'
@@ -520,7 +521,9 @@ DECLARE
     v_run      run%ROWTYPE;
     v_families bigint;
     v_rows     bigint[];
-    v_skipped  text;
+    v_skipped  text[];
+    v_single   text;
+    v_crosses  boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
     v_sqlstate text;
     v_message  text;
 BEGIN
@@ -530,7 +533,7 @@ BEGIN
             USING ERRCODE = '55000', HINT = format('CALL %I.purge() opens one.', current_schema());
     END IF;
     IF (SELECT c.paused FROM control AS c) OR rule_paused(p_rule) IS NOT NULL THEN
-        RETURN 'PAUSED';
+        RETURN array_fill('PAUSED'::text, ARRAY[cardinality(p_keys)]);
     END IF;
     PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
     BEGIN
@@ -540,15 +543,16 @@ BEGIN
         IF (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule) = 'end-time' THEN
             SELECT n.o_families, n.o_rows, n.o_skipped
             INTO v_families, v_rows, v_skipped
-            FROM end_time_named(p_run, p_rule, p_key, v_run.as_of) AS n;
+            FROM end_time_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
         ELSIF (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule) IN ('removal-time', 'age') THEN
             SELECT n.o_families, n.o_rows, n.o_skipped
             INTO v_families, v_rows, v_skipped
-            FROM timed_named(p_run, p_rule, p_key, v_run.as_of) AS n;
+            FROM timed_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
         ELSE
             SELECT n.o_families, n.o_rows, n.o_skipped
-            INTO v_families, v_rows, v_skipped
-            FROM single_named(p_run, p_rule, p_key) AS n;
+            INTO v_families, v_rows, v_single
+            FROM single_named(p_run, p_rule, p_keys[1]) AS n;
+            v_skipped := ARRAY[v_single];
         END IF;
         PERFORM look_again(p_run);
         IF v_run.dry_run THEN
@@ -561,15 +565,18 @@ BEGIN
             RAISE;
         WHEN deadlock_detected OR lock_not_available OR serialization_failure THEN
             v_rows := NULL;
-            v_skipped := 'LOCKED';
+            v_skipped := array_fill('LOCKED'::text, ARRAY[cardinality(p_keys)]);
         WHEN OTHERS THEN
             GET STACKED DIAGNOSTICS v_sqlstate = RETURNED_SQLSTATE, v_message = MESSAGE_TEXT;
-            PERFORM record_failure(p_run, p_rule, p_key, v_sqlstate, v_message);
+            PERFORM record_failure(p_run, p_rule, p_keys[1], v_sqlstate, v_message);
             v_rows := NULL;
-            v_skipped := 'FAILED';
+            v_skipped := array_fill('FAILED'::text, ARRAY[cardinality(p_keys)]);
     END;
-    IF v_skipped = 'NOT_A_ROOT' THEN
+    IF v_skipped = ARRAY['NOT_A_ROOT'] THEN
         RETURN v_skipped;
+    END IF;
+    IF p_again AND (v_skipped[1] = 'SHARED_MEMBER' OR v_skipped[1] = 'REFERENCED' AND v_crosses) THEN
+        RETURN ARRAY['AGAIN'];
     END IF;
     IF v_rows IS NOT NULL THEN
         UPDATE run_rule AS r
@@ -585,15 +592,16 @@ BEGIN
         WHERE r.run_id = p_run
           AND r.rule = p_rule;
     END IF;
-    IF v_skipped IS NOT NULL THEN
-        PERFORM record_skips(p_run, p_rule, ARRAY[p_key], ARRAY[v_skipped]);
-    END IF;
+    PERFORM record_skips(p_run, p_rule, array_agg(k.key ORDER BY k.key), array_agg(k.reason ORDER BY k.key))
+    FROM unnest(p_keys, v_skipped) AS k(key, reason)
+    WHERE k.reason <> 'NOT_A_ROOT'
+    HAVING count(*) > 0;
     RETURN v_skipped;
 END
 $windrow$;
 --# comment on function purge_one
-COMMENT ON FUNCTION purge_one(bigint, text, text) IS
-    'Deletes what p_key names in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the '
+COMMENT ON FUNCTION purge_one(bigint, text, text[], boolean) IS
+    'Deletes what p_keys name in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the '
     'reason why it stays.';
 
 -- may_keep: whether something may keep rows that a rule deletes, without a word: a trigger, a rule, a table that is none.

@@ -114,6 +114,8 @@ DECLARE
     v_rule    pg_catalog.text;
     v_key     pg_catalog.text;
     v_reason  pg_catalog.text;
+    v_again   pg_catalog.text[] := '{}';
+    v_why     pg_catalog.text[];
     v_keys    pg_catalog.text[] := '{}';
     v_reasons pg_catalog.text[] := '{}';
 BEGIN
@@ -129,7 +131,7 @@ BEGIN
     FOREACH v_key IN ARRAY ARRAY(SELECT DISTINCT k.key
         FROM pg_catalog.jsonb_array_elements_text(p_options OPERATOR(pg_catalog.->) 'key') AS k(key) ORDER BY k.key) LOOP
         BEGIN
-            v_reason := windrow.purge_one(v_run, v_rule, v_key);
+            v_reason := (windrow.purge_one(v_run, v_rule, ARRAY[v_key], true))[1];
             PERFORM windrow.check_caller(current_user, false);
         EXCEPTION
             WHEN query_canceled THEN
@@ -137,12 +139,34 @@ BEGIN
         END;
         COMMIT;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
-        IF v_reason IS NOT NULL THEN
+        IF v_reason OPERATOR(pg_catalog.=) 'AGAIN' THEN
+            v_again := pg_catalog.array_append(v_again, v_key);
+        ELSIF v_reason IS NOT NULL THEN
             v_keys := pg_catalog.array_append(v_keys, v_key);
             v_reasons := pg_catalog.array_append(v_reasons, v_reason);
         END IF;
         EXIT WHEN v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED']);
     END LOOP;
+    -- Families that keep each other go together.
+    IF v_again OPERATOR(pg_catalog.<>) '{}'
+        AND (v_reason OPERATOR(pg_catalog.=) ANY (ARRAY['CANCELLED', 'PAUSED'])) IS NOT TRUE THEN
+        BEGIN
+            v_why := windrow.purge_one(v_run, v_rule, v_again, false);
+            PERFORM windrow.check_caller(current_user, false);
+        EXCEPTION
+            WHEN query_canceled THEN
+                v_reason := 'CANCELLED';
+                v_why := pg_catalog.array_fill('CANCELLED'::pg_catalog.text, ARRAY[pg_catalog.cardinality(v_again)]);
+        END;
+        COMMIT;
+        SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+        FOR v_place IN 1..pg_catalog.cardinality(v_again) LOOP
+            IF v_why[v_place] IS NOT NULL THEN
+                v_keys := pg_catalog.array_append(v_keys, v_again[v_place]);
+                v_reasons := pg_catalog.array_append(v_reasons, v_why[v_place]);
+            END IF;
+        END LOOP;
+    END IF;
     BEGIN
         p_result := windrow.purge_end(v_run, v_keys, v_reasons);
     EXCEPTION

@@ -232,34 +232,47 @@ $windrow$;
 COMMENT ON FUNCTION end_time_preview(text, jsonb, timestamptz) IS
     'What a run of a rule by the end of families would delete and skip now, as one JSON document. Reads only; preview() calls it.';
 
--- end_time_named: deletes one named family, whatever its age, through the same batch as a run, in the caller's transaction,
--- unless something speaks against it.
+-- end_time_named: deletes named families, whatever their age, through the same batch as a run, in the caller's transaction, unless
+-- something speaks against it. Families that share a member go together if all of them are named.
 --# create function end_time_named
-CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_key text, p_as_of timestamptz, OUT o_families bigint,
-    OUT o_rows bigint[], OUT o_skipped text)
+CREATE OR REPLACE FUNCTION end_time_named(p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz, OUT o_families bigint,
+    OUT o_rows bigint[], OUT o_skipped text[])
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 DECLARE
+    v_type    text := (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule);
+    v_keys    text[];
+    v_key     text;
     v_is_root boolean;
+    v_roots   text[] := '{}';
+    v_skipped text[];
+    v_reasons text[];
 BEGIN
-    EXECUTE format('SELECT m.o_root[1] FROM %s(%L, false, %L) AS m', routine_of(p_rule, 'members'), ARRAY[p_key], '{}') INTO v_is_root;
-    IF v_is_root IS NOT TRUE THEN
-        o_skipped := 'NOT_A_ROOT';
-        RETURN;
+    EXECUTE format('SELECT %L::%s[]::text[]', p_keys, v_type) INTO v_keys;
+    FOREACH v_key IN ARRAY v_keys LOOP
+        EXECUTE format('SELECT m.o_root[1] FROM %s(%L, false, %L) AS m', routine_of(p_rule, 'members'), ARRAY[v_key], '{}') INTO v_is_root;
+        v_roots := v_roots || CASE WHEN v_is_root THEN ARRAY[v_key] END;
+    END LOOP;
+    IF v_roots <> '{}' THEN
+        EXECUTE format(
+            'SELECT b.o_families, b.o_rows, b.o_skip_keys::text[], b.o_skip_reasons '
+            'FROM batch_end_time($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) AS b',
+            v_roots, v_type
+        )
+        INTO o_families, o_rows, v_skipped, v_reasons
+        USING p_run, p_as_of, p_rule;
     END IF;
-    EXECUTE format(
-        'SELECT b.o_families, b.o_rows, b.o_skip_reasons[1] FROM batch_end_time($1, $3, %L::%2$s[], $2, NULL, NULL, true, ''{}''::%2$s[]) '
-        'AS b',
-        ARRAY[p_key], (SELECT r.document ->> 'id_type' FROM rule AS r WHERE r.rule = p_rule)
-    )
-    INTO o_families, o_rows, o_skipped
-    USING p_run, p_as_of, p_rule;
+    o_skipped := ARRAY(
+        SELECT CASE WHEN k.key <> ALL (v_roots) THEN 'NOT_A_ROOT' ELSE v_reasons[array_position(v_skipped, k.key)] END
+        FROM unnest(v_keys) WITH ORDINALITY AS k(key, place)
+        ORDER BY k.place
+    );
 END
 $windrow$;
 --# comment on function end_time_named
-COMMENT ON FUNCTION end_time_named(bigint, text, text, timestamptz) IS
-    'Deletes one named family, whatever its age, if it is final and unheld. o_skipped: why it stays. purge_one() calls it.';
+COMMENT ON FUNCTION end_time_named(bigint, text, text[], timestamptz) IS
+    'Deletes named families, whatever their age, if they are final and unheld. o_skipped: why each stays. purge_one() calls it.';
 
 -- end_time_age_of: how long ago a root ended.
 --# create function end_time_age_of

@@ -77,7 +77,7 @@ BEGIN
     PERFORM begin_batch('holds and new removal times');
     SELECT j.o_go, j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_skip_keys, o_skip_reasons
-    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, true, NULL) AS j;
+    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, true) AS j;
     -- What goes along in a dry run is still there when its turn comes.
     v_own := ARRAY(SELECT g.id FROM unnest(v_go) AS g(id) WHERE g.id = ANY (p_roots));
     v_apart := cardinality(v_own) < cardinality(v_go) AND (SELECT r.dry_run FROM run AS r WHERE r.run_id = p_run);
@@ -100,7 +100,7 @@ COMMENT ON FUNCTION timed_families(bigint, text, text[], text, timestamptz) IS
 -- where rows of other families name rows of these, they go together, as far as all of them may, or not at all.
 --# create function judge_timed
 CREATE OR REPLACE FUNCTION judge_timed(
-    p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean, p_named text[],
+    p_rule text, p_roots text[], p_cutoff text, p_as_of timestamptz, p_lock boolean,
     OUT o_go text[], OUT o_skip_keys text[], OUT o_skip_reasons text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -133,7 +133,7 @@ BEGIN
             SELECT DISTINCT n.id
             FROM unnest(v_others) AS n(id)
             WHERE n.id <> ALL (v_roots)
-              AND (p_cutoff IS NOT NULL OR n.id = ANY (p_named))
+              AND p_cutoff IS NOT NULL
         );
         EXIT WHEN v_more = '{}';
         v_roots := v_roots || v_more;
@@ -161,9 +161,9 @@ BEGIN
 END
 $windrow$;
 --# comment on function judge_timed
-COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean, text[]) IS
+COMMENT ON FUNCTION judge_timed(text, text[], text, timestamptz, boolean) IS
     'The families of these roots that may go, with those of rows that name theirs, and why others stay. p_lock: locks their rows of the '
-    'root table first. Without p_cutoff a purge names them, and only families of p_named go along.';
+    'root table first. Without p_cutoff a purge names them, and no others go along.';
 
 -- gone_before: which of some families a run would take before its windows. Each of p_families is an array as text.
 --# create function gone_before
@@ -183,7 +183,7 @@ BEGIN
                 CROSS JOIN unnest(l.families::text[]) AS f(id)
                 WHERE f.id IS NOT NULL
             ),
-            p_cutoff, p_as_of, false, NULL
+            p_cutoff, p_as_of, false
         ) AS j
     );
 END
@@ -256,7 +256,7 @@ DECLARE
 BEGIN
     SELECT ARRAY(SELECT g.id FROM unnest(j.o_go) AS g(id) WHERE g.id = ANY (p_roots)), j.o_skip_keys, j.o_skip_reasons
     INTO v_go, o_skip_keys, o_skip_reasons
-    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, false, NULL) AS j;
+    FROM judge_timed(p_rule, p_roots, p_cutoff, p_as_of, false) AS j;
     o_families := cardinality(v_go);
     EXECUTE format('SELECT %s(%L)', routine_of(p_rule, 'count_families'), v_go) INTO o_rows;
     EXECUTE format(
@@ -274,11 +274,11 @@ $windrow$;
 COMMENT ON FUNCTION count_timed_families(text, text[], text, timestamptz) IS
     'Rows of those families of these roots that may go, by table, and the first of the roots. Reads only.';
 
--- timed_named: deletes one named family, found by its root, in the caller's transaction, unless something speaks against it.
+-- timed_named: deletes named families, found by their roots, in the caller's transaction, unless something speaks against it.
 --# create function timed_named
 CREATE OR REPLACE FUNCTION timed_named(
-    p_run bigint, p_rule text, p_key text, p_as_of timestamptz,
-    OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text
+    p_run bigint, p_rule text, p_keys text[], p_as_of timestamptz,
+    OUT o_families bigint, OUT o_rows bigint[], OUT o_skipped text[]
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
@@ -286,14 +286,18 @@ SET row_security = off
 SET jit = off
 AS $windrow$
 DECLARE
-    v_held boolean;
-    v_go   text[];
+    v_held    boolean;
+    v_keys    text[];
+    v_go      text[];
+    v_skipped text[];
+    v_reasons text[];
 BEGIN
     IF is_plain(p_rule) THEN
-        EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_key)) INTO v_held;
-        o_skipped := CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END;
-        IF o_skipped IS NULL THEN
-            EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L)', routine_of(p_rule, 'delete'), p_key)
+        -- Of one table each row is alone.
+        EXECUTE format('SELECT n.is_held FROM %s AS n', rows_of(p_rule, NULL, NULL, p_keys[1])) INTO v_held;
+        o_skipped := ARRAY[CASE WHEN v_held IS NULL THEN 'NOT_A_ROOT' WHEN v_held THEN 'HELD' END];
+        IF o_skipped[1] IS NULL THEN
+            EXECUTE format('SELECT %s($1, NULL, NULL, NULL, %L)', routine_of(p_rule, 'delete'), p_keys[1])
             INTO o_families
             USING p_run;
             o_rows := ARRAY[o_families];
@@ -301,21 +305,28 @@ BEGIN
         END IF;
         RETURN;
     END IF;
-    SELECT j.o_go, coalesce(j.o_skip_reasons[1], CASE WHEN j.o_go = '{}' THEN 'NOT_A_ROOT' END)
-    INTO v_go, o_skipped
-    FROM judge_timed(p_rule, ARRAY[p_key], NULL, NULL, true, '{}') AS j;
-    IF o_skipped IS NULL THEN
-        o_families := 1;
+    EXECUTE format('SELECT %L::%s[]::text[]', p_keys, key_type_of(p_rule)) INTO v_keys;
+    SELECT j.o_go, j.o_skip_keys, j.o_skip_reasons
+    INTO v_go, v_skipped, v_reasons
+    FROM judge_timed(p_rule, v_keys, NULL, NULL, true) AS j;
+    IF v_go <> '{}' THEN
+        o_families := cardinality(v_go);
         EXECUTE format('SELECT %s($1, %L, false)', routine_of(p_rule, 'delete_families'), v_go)
         INTO o_rows
         USING p_run;
         PERFORM end_batch(p_rule);
     END IF;
+    o_skipped := ARRAY(
+        SELECT CASE WHEN k.key <> ALL (v_go) THEN coalesce(v_reasons[array_position(v_skipped, k.key)], 'NOT_A_ROOT') END
+        FROM unnest(v_keys) WITH ORDINALITY AS k(key, place)
+        ORDER BY k.place
+    );
 END
 $windrow$;
 --# comment on function timed_named
-COMMENT ON FUNCTION timed_named(bigint, text, text, timestamptz) IS
-    'Deletes the rows of this root, whatever their time, if the family is over and unheld. o_skipped: why it stays. purge_one() calls it.';
+COMMENT ON FUNCTION timed_named(bigint, text, text[], timestamptz) IS
+    'Deletes the rows of these roots, whatever their time, if the families are over and unheld. o_skipped: why each stays. purge_one() '
+    'calls it.';
 
 -- timed_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to one family, or to the rows of one instant, which are recorded and passed over.

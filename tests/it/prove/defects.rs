@@ -1,5 +1,6 @@
 //! The defects. Each is one that a hand may slip into a template: most are a word long.
 
+mod crossing;
 mod due;
 mod families;
 mod guard;
@@ -21,6 +22,7 @@ const CLOSED: &str = "oracle::SERVER::closed_worlds_are_cleaned_as_the_model_say
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Defect> {
     [
+        crossing::DEFECTS,
         due::DEFECTS,
         families::DEFECTS,
         guard::DEFECTS,

@@ -114,7 +114,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "groups fall apart in a session that sorts by the first letters",
         postgres: &[],
         mysql: &[edit("SET SESSION max_sort_length = 4096;", "")],
-        noticed_by: &[ODDITIES],
+        // MariaDB sorts by 64 bytes at least, which tell all apart that these tests have.
+        noticed_by: &["oddities::mysql::each_call_does_the_same_in_every_session"],
     },
     Defect {
         name: "chained-windows",

@@ -42,11 +42,24 @@ enum Way<'a> {
 pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveView> {
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
     others
-        .flat_map(|other| {
-            let ways = ways(graph, rule, other).into_iter();
-            ways.map(|way| above(graph, other, way, dialect))
+        .flat_map(held_tables)
+        .flat_map(|(other, root)| {
+            let ways = ways(graph, rule, root).into_iter();
+            ways.map(move |way| above(graph, other, root, way, dialect))
         })
         .collect()
+}
+
+/// The tables whose rows holds of a rule name: its root table, and what belongs to none of its families.
+fn held_tables(rule: &Rule) -> Vec<(&Rule, TableId)> {
+    let others = rule.timed().into_iter().flat_map(|timed| timed.others());
+    let mut roots = vec![rule.root];
+    for root in others.map(|stamp| stamp.root) {
+        if !roots.contains(&root) {
+            roots.push(root);
+        }
+    }
+    roots.into_iter().map(|root| (rule, root)).collect()
 }
 
 /// Of a rule by time over several tables: that a hold of another rule keeps row `t` of one of them, or what is its.
@@ -58,9 +71,10 @@ pub(super) fn of_member(
 ) -> Vec<String> {
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
     others
-        .flat_map(|other| {
-            let ways = ways_from(graph, table, true, other).into_iter();
-            ways.map(|way| above(graph, other, way, dialect).is_held(graph, dialect))
+        .flat_map(held_tables)
+        .flat_map(|(other, root)| {
+            let ways = ways_from(graph, table, true, root).into_iter();
+            ways.map(move |way| above(graph, other, root, way, dialect).is_held(graph, dialect))
         })
         .collect()
 }
@@ -95,32 +109,32 @@ impl AboveView {
     }
 }
 
-fn above(graph: &Graph, other: &Rule, way: Way<'_>, dialect: Dialect) -> AboveView {
+fn above(graph: &Graph, other: &Rule, root: TableId, way: Way<'_>, dialect: Dialect) -> AboveView {
     let ways = match way {
         Way::Here => Vec::new(),
         Way::Up(edges) => ways_up(graph, &edges, dialect),
-        Way::Down(edges) => ways_down(graph, other, &edges, dialect),
+        Way::Down(edges) => ways_down(graph, root, &edges, dialect),
     };
     let last = ways.last().map_or("t", |way| way.alias.as_str());
     AboveView {
         rule: dialect.text(&other.name),
-        key: key_text(graph, other, last, dialect),
+        key: key_text(graph, root, last, dialect),
         ways,
     }
 }
 
-fn ways<'a>(graph: &'a Graph, rule: &Rule, other: &Rule) -> Vec<Way<'a>> {
-    ways_from(graph, rule.root, rule.by_end() || has_family(rule), other)
+fn ways<'a>(graph: &'a Graph, rule: &Rule, held: TableId) -> Vec<Way<'a>> {
+    ways_from(graph, rule.root, rule.by_end() || has_family(rule), held)
 }
 
 /// From rows of a table, and where what belongs to them goes with them, from that.
-fn ways_from<'a>(graph: &'a Graph, from: TableId, takes: bool, other: &Rule) -> Vec<Way<'a>> {
-    if other.root == from {
+fn ways_from(graph: &Graph, from: TableId, takes: bool, held: TableId) -> Vec<Way<'_>> {
+    if held == from {
         return vec![Way::Here];
     }
-    let up = climbs(graph, from, other.root);
+    let up = climbs(graph, from, held);
     let down = match takes {
-        true => climbs(graph, other.root, from),
+        true => climbs(graph, held, from),
         false => Vec::new(),
     };
     up.into_iter()
@@ -140,16 +154,17 @@ pub(super) fn of_many(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<Above
 /// The rules whose holds such a rule asks for.
 pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule) -> BTreeSet<&'a str> {
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
-    let reaches = |other: &Rule| match rule.timed() {
+    let reaches = |held: TableId| match rule.timed() {
         Some(timed) if !is_plain(graph, rule, timed) => {
             let mut members = timed.members.iter();
-            members.any(|member| !ways_from(graph, member.table, true, other).is_empty())
+            members.any(|member| !ways_from(graph, member.table, true, held).is_empty())
         }
-        _ => asks_for_many(graph, rule) && !ways(graph, rule, other).is_empty(),
+        _ => asks_for_many(graph, rule) && !ways(graph, rule, held).is_empty(),
     };
     others
-        .filter(|other| reaches(other))
-        .map(|other| other.name.as_str())
+        .flat_map(held_tables)
+        .filter(|(_, held)| reaches(*held))
+        .map(|(other, _)| other.name.as_str())
         .collect()
 }
 
@@ -158,9 +173,9 @@ fn asks_for_many(graph: &Graph, rule: &Rule) -> bool {
     rule.by_end() || rule.timed().is_some_and(plain)
 }
 
-/// The key of a row of a rule's table as the text of a hold.
-fn key_text(graph: &Graph, rule: &Rule, alias: &str, dialect: Dialect) -> String {
-    let key = graph.table(rule.root).key.iter();
+/// The key of a row of a table as the text of a hold.
+fn key_text(graph: &Graph, table: TableId, alias: &str, dialect: Dialect) -> String {
+    let key = graph.table(table).key.iter();
     let columns: Vec<String> = key
         .map(|column| format!("{alias}.{}", dialect.ident(&column.name)))
         .collect();
@@ -220,7 +235,7 @@ fn ways_up(graph: &Graph, edges: &[&Edge], dialect: Dialect) -> Vec<WayView> {
 }
 
 /// The same edges from their other end: `t` is what the last one names.
-fn ways_down(graph: &Graph, from: &Rule, edges: &[&Edge], dialect: Dialect) -> Vec<WayView> {
+fn ways_down(graph: &Graph, from: TableId, edges: &[&Edge], dialect: Dialect) -> Vec<WayView> {
     let mut above = "t".to_owned();
     (0..edges.len())
         .rev()
@@ -229,7 +244,7 @@ fn ways_down(graph: &Graph, from: &Rule, edges: &[&Edge], dialect: Dialect) -> V
             let alias = format!("b{}", index + 1);
             let on = via::named_by(edges[at], dialect, &above, &alias);
             let child = match at {
-                0 => from.root,
+                0 => from,
                 _ => edges[at - 1].parent,
             };
             above.clone_from(&alias);

@@ -41,6 +41,8 @@ pub(super) struct TimedView {
     spares: bool,
     /// Whether holds of other rules may keep rows.
     bound: bool,
+    /// The same of rows of families.
+    bound_families: bool,
     /// Whether the rows of the root table are locked first.
     locks: bool,
     /// The type of the column that says when a family ended.
@@ -144,6 +146,9 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         pin_missing: roots.missing("ANY (r.families)", dialect),
         pins: members.iter().any(|member| !member.pins.is_empty()),
         bound: members.iter().any(|member| !member.bound.is_empty()),
+        bound_families: members
+            .iter()
+            .any(|member| !member.bound.is_empty() && !member.belongs.is_empty()),
         spares: members.iter().any(|member| member.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
         family_of_root: roots.family_of("r", dialect),

@@ -31,7 +31,7 @@ BEGIN
     DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
 {%- endif %}
     DECLARE v_rows  bigint;
-{%- if rule.timed.bound %}
+{%- if rule.timed.bound_families %}
     DECLARE v_bound boolean;
 {%- endif %}
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits for this batch, or it leaves the
@@ -58,7 +58,7 @@ BEGIN
     INSERT IGNORE INTO work_root (id, family, fault)
     SELECT l.id, l.family, 5 FROM work_locked AS l;
     CALL timed_held({{ rule.literal }});
-{%- if rule.timed.bound %}
+{%- if rule.timed.bound_families %}
     CALL bound_by({{ rule.literal }}, v_bound);
     IF v_bound THEN
 {%- for member in rule.timed.members %}

@@ -6,6 +6,7 @@ mod airflow;
 mod archive;
 mod binlog;
 mod bound;
+mod bound_of;
 mod camunda;
 mod cases;
 mod catalogs;
@@ -80,6 +81,7 @@ harness::tests! {
         archive::tests,
         binlog::tests,
         bound::tests,
+        bound_of::tests,
         camunda::tests,
         cases::tests,
         catalogs::tests,

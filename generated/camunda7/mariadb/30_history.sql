@@ -2598,7 +2598,5 @@ BEGIN
 END$$
 DELIMITER ;
 CALL windrow_camunda7.register_routines('30_history.sql', '[
-    "history_batch", "history_count", "history_families", "history_find", "history_judge", "history_keep",
-    "history_members", "history_namers", "history_next", "history_row", "history_rows", "history_strays",
-    "history_types", "history_window", "history_work"
-]');
+    "history_batch", "history_count", "history_families", "history_find", "history_judge", "history_keep", "history_members",
+    "history_namers", "history_next", "history_row", "history_rows", "history_strays", "history_types", "history_window", "history_work"]');

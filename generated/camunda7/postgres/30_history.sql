@@ -1440,9 +1440,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted d673174009b8', 'at d1498312f8fd', 'count 5d39f1669003', 'count_families 1f4767414a6d',
-    'delete f9d618eeb12a', 'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep c7846c6400ad',
-    'namers eff95c7b6839', 'names_15 a6b93d2e3f75', 'other b6613cdb21c1', 'rooted f884c70cbb8e',
-    'roots 33951949572e', 'rows 9fa9868e0c2b', 'strays d3d5a833b505'
-]);
+    'adopted d673174009b8', 'at d1498312f8fd', 'count 5d39f1669003', 'count_families 1f4767414a6d', 'delete f9d618eeb12a',
+    'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep c7846c6400ad', 'namers eff95c7b6839', 'names_15 a6b93d2e3f75',
+    'other b6613cdb21c1', 'rooted f884c70cbb8e', 'roots 33951949572e', 'rows 9fa9868e0c2b', 'strays d3d5a833b505']);
 RESET ROLE;

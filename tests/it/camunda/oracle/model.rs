@@ -144,6 +144,16 @@ impl World {
                 }
             }
         }
+        // Some rows name a byte array, most of them one of another family.
+        let bytes = world.rows.iter();
+        let bytes = bytes.filter(|row| row.table == BYTES && row.root.is_some());
+        let bytes: Vec<String> = bytes.map(|row| row.id.clone()).collect();
+        for row in &mut world.rows {
+            let may = ["act_hi_varinst", "act_hi_detail", "act_hi_job_log"].contains(&row.table);
+            if may && row.bytes.is_none() && random.random_bool(0.3) {
+                row.bytes = bytes.choose(random).cloned();
+            }
+        }
         world
     }
 

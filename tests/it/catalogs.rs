@@ -5,6 +5,7 @@
 //! Whatever acts and is not in the spec must be named, and then no row goes or changes. Where nothing acts, nothing is refused,
 //! and what the model keeps is there, unchanged.
 
+mod beside;
 mod enforced;
 mod partitions;
 mod things;
@@ -28,7 +29,7 @@ tests! {
     each_server: [
         what_acts_is_named_and_what_does_not_is_no_matter,
     ],
-    within: [enforced::tests, partitions::tests],
+    within: [beside::tests, enforced::tests, partitions::tests],
 }
 
 const SPEC: &str = r#"

@@ -113,7 +113,7 @@ CREATE TABLE IF NOT EXISTS known_window (
     COMMENT = 'When scheduled runs may work, as the spec says. Written by an installation.';
 
 -- index_state: of every index that the statements need, whether one that leads with its columns may be used, whoever made it, and
--- whether its own name is there.
+-- whether its own name is there. MariaDB reads one database only where its name is known before the catalog is read.
 --# create view index_state
 CREATE OR REPLACE SQL SECURITY INVOKER VIEW index_state (table_name, index_name, usable, found) AS
 SELECT c.table_name, c.index_name, MAX(c.usable), MAX(c.found)
@@ -121,20 +121,25 @@ FROM (
     SELECT
         w.table_name,
         w.index_name,
-        COUNT(CASE
-            WHEN s.collation = 'A' AND s.sub_part IS NULL AND /*!80000 s.is_visible = 'YES' */ /*M! s.ignored = 'NO' */ THEN 1
-        END) = w.width AS usable,
+        COUNT(s.serves) = w.width AS usable,
         COALESCE(s.index_name = w.index_name, false) AS found
     FROM (
         SELECT k.table_name, k.index_name, k.place, k.column_name, COUNT(*) OVER (PARTITION BY k.table_name, k.index_name) AS width
         FROM known_index AS k
     ) AS w
-    CROSS JOIN spec AS p
-    LEFT JOIN information_schema.statistics AS s
-        ON s.table_schema = p.schema_name
-        AND s.table_name = w.table_name
+    LEFT JOIN (
+        SELECT
+            x.table_name, x.index_name, x.seq_in_index,
+            LOWER(/*!80000 COALESCE(x.column_name, x.expression) */ /*M! x.column_name */) AS column_name,
+            IF(x.collation = 'A' AND x.sub_part IS NULL AND /*!80000 x.is_visible = 'YES' */ /*M! x.ignored = 'NO' */, 1, NULL) AS serves
+        FROM spec AS p
+        JOIN information_schema.statistics AS x ON x.table_schema = CONVERT(p.schema_name USING utf8mb3) COLLATE utf8mb3_bin
+        WHERE p.only_row = true
+        LIMIT 1000000
+    ) AS s
+        ON s.table_name = w.table_name
         AND s.seq_in_index = w.place
-        AND LOWER(/*!80000 COALESCE(s.column_name, s.expression) */ /*M! s.column_name */) = LOWER(w.column_name)
+        AND s.column_name = LOWER(w.column_name)
     GROUP BY w.table_name, w.index_name, w.width, s.index_name
 ) AS c
 GROUP BY c.table_name, c.index_name;
@@ -319,10 +324,11 @@ BEGIN
         FROM known_index AS k
         CROSS JOIN spec AS p
         JOIN information_schema.statistics AS s
-            ON s.table_schema = p.schema_name
+            ON s.table_schema = CONVERT(p.schema_name USING utf8mb3) COLLATE utf8mb3_bin
             AND s.table_name = k.table_name
             AND s.index_name = k.index_name
-        WHERE k.index_name = p_index
+        WHERE p.only_row = true
+          AND k.index_name = p_index
     ) AS l;
     IF v_there = 0 THEN
         CALL run_text(p_statement);

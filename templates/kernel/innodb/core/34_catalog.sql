@@ -181,8 +181,8 @@ BEGIN
       )
     ORDER BY f.table_name, f.constraint_name;
     -- No edge is one of another database. They are looked for one by one where there are some.
-    CALL catalog_beside(v_beside);
-    IF p_all OR v_beside <> '' THEN
+    CALL catalog_beside(p_all, v_beside);
+    IF v_beside <> '' THEN
         INSERT INTO work_stranger (object, detail, acts)
         SELECT
             CONCAT(f.constraint_schema, '.', f.table_name),
@@ -209,7 +209,7 @@ BEGIN
             true
         FROM information_schema.referential_constraints AS f
         WHERE f.unique_constraint_schema = v_schema
-          AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)
+          AND (v_beside <> '' OR f.constraint_schema = v_schema)
           AND f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */)
           AND LOCATE(CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
               v_set) > 0
@@ -224,8 +224,11 @@ BEGIN
           )
         ORDER BY f.constraint_schema, f.table_name, f.constraint_name;
     END IF;
+    IF p_all AND v_beside <> '' THEN
+        CALL catalog_beside(false, v_beside);
+    END IF;
     IF v_beside <> '' THEN
-        CALL keys_beside(v_seen, v_count);
+        CALL keys_beside(false, v_seen, v_count);
         IF v_count < 1 + (CHAR_LENGTH(v_beside) - CHAR_LENGTH(REPLACE(v_beside, '|key ', ''))) / 5 THEN
             INSERT INTO work_stranger (object, detail, acts)
             VALUES ('of another database', LEFT(CONCAT('acts by a foreign key that the owner role may not read: ', v_beside), 400), true);
@@ -334,7 +337,7 @@ END;
 -- keys_beside, catalog_beside: the same of the foreign keys of other databases. To find them, MariaDB opens every table of the
 -- server, but for who has the right PROCESS: he may ask InnoDB, which knows names as files have them.
 --# create procedure keys_beside
-CREATE PROCEDURE keys_beside(OUT o_keys longtext, OUT o_count bigint)
+CREATE PROCEDURE keys_beside(IN p_all boolean, OUT o_keys longtext, OUT o_count bigint)
 SQL SECURITY DEFINER
 COMMENT 'What catalog_beside() answers, as far as the owner role may read it, and how many keys these are.'
 BEGIN
@@ -356,15 +359,16 @@ BEGIN
       AND LOCATE(
           CONCAT('|', IF(@@GLOBAL.lower_case_table_names = 0, f.referenced_table_name, LOWER(f.referenced_table_name)), '|'),
           CONCAT(
-              IF(f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
+              IF(p_all OR f.delete_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT'), v_going, ''),
               IF(f.update_rule IN ('CASCADE', 'SET NULL', 'SET DEFAULT' /*M! , 'NO ACTION', 'RESTRICT' */), v_set, '')
           )
       ) > 0;
 END;
 --# create procedure catalog_beside
-CREATE PROCEDURE catalog_beside(OUT o_keys longtext)
+CREATE PROCEDURE catalog_beside(IN p_all boolean, OUT o_keys longtext)
 SQL SECURITY DEFINER
-COMMENT 'The foreign keys of tables of other databases that act where rows of the spec go or are set, between bars.'
+COMMENT 'The foreign keys of tables of other databases that act where rows of the spec go or are set, between bars. p_all: also
+    those that only refuse where rows go.'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
     DECLARE v_count  bigint;
@@ -373,11 +377,11 @@ BEGIN
     DECLARE v_set    longtext;
     DECLARE EXIT HANDLER FOR 1227
     BEGIN
-        CALL keys_beside(o_keys, v_count);
+        CALL keys_beside(p_all, o_keys, v_count);
         SET SESSION group_concat_max_len = v_length;
     END;
     SET SESSION group_concat_max_len = 67108864;
-    /*!80000 CALL keys_beside(o_keys, v_count); */
+    /*!80000 CALL keys_beside(p_all, o_keys, v_count); */
     -- 1: ON DELETE CASCADE, 2: ON DELETE SET NULL. ON UPDATE, whatever it does counts.
     /*M!
     SELECT
@@ -401,7 +405,7 @@ BEGIN
       AND CAST(LEFT(f.ref_name, CHAR_LENGTH(v_here)) AS binary) = v_here
       AND LOCATE(
           CAST(CONCAT('|', SUBSTR(f.ref_name, CHAR_LENGTH(v_here) + 1), '|') AS binary),
-          CONCAT(IF(f.type & 3 <> 0, v_going, ''), v_set)
+          CONCAT(IF(p_all OR f.type & 3 <> 0, v_going, ''), v_set)
       ) > 0;
     */
     SET SESSION group_concat_max_len = v_length;
@@ -415,17 +419,19 @@ SQL SECURITY DEFINER
 COMMENT 'Reads what the catalog says into @windrow_names, @windrow_state and @windrow_beside, for note_catalog().'
 BEGIN
     DECLARE v_length bigint unsigned DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_schema varchar(64) DEFAULT (SELECT s.schema_name FROM spec AS s);
     DECLARE v_names  longtext;
     DECLARE v_state  longtext;
     DECLARE v_beside longtext;
     SET SESSION group_concat_max_len = 67108864;
+    -- By the name in a variable: MariaDB reads every database for one that it has to look up.
     SELECT CONCAT('|', GROUP_CONCAT(CONCAT(t.table_name, ' ', COALESCE(t.create_time, '')) ORDER BY t.table_name SEPARATOR '|'), '|')
     INTO v_names
     FROM information_schema.tables AS t
-    WHERE t.table_schema = (SELECT s.schema_name FROM spec AS s);
+    WHERE t.table_schema = v_schema;
     SET SESSION group_concat_max_len = v_length;
     CALL catalog_now(v_state);
-    CALL catalog_beside(v_beside);
+    CALL catalog_beside(false, v_beside);
     SET @windrow_names = v_names, @windrow_state = v_state, @windrow_beside = v_beside;
 END;
 
@@ -594,7 +600,7 @@ BEGIN
     SELECT MAX(s.state), MAX(s.beside) INTO v_then, v_before FROM catalog_state AS s WHERE s.run_id = p_run;
     CALL catalog_now(v_now);
     IF p_last THEN
-        CALL catalog_beside(v_beside);
+        CALL catalog_beside(false, v_beside);
     ELSE
         SET v_beside = v_before;
     END IF;

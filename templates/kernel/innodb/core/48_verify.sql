@@ -161,25 +161,28 @@ BEGIN
             w.routine AS name,
             r.definer,
             r.routine_name IS NOT NULL AS found,
-            r.routine_definition IS NOT NULL AS readable,
+            COALESCE(r.readable, false) AS readable,
             COALESCE(r.definer IN (v_owner, CONCAT(v_owner, '@%'), CONCAT(v_owner, '@')), false) AS owned,
-            COALESCE(
+            COALESCE(r.body_known, false) AS body_known
+        FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS w
+        LEFT JOIN (
+            SELECT
+                r.routine_name,
+                r.definer,
+                r.routine_definition IS NOT NULL AS readable,
                 r.routine_comment LIKE CONCAT('%[body ',
                     LEFT(SHA2(TRIM(REGEXP_REPLACE(REPLACE(REPLACE(REGEXP_REPLACE(REGEXP_REPLACE(r.routine_definition,
                     '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''),
                     '[[:space:]]{2,}|(?! )[[:space:]]', ' ')), 256), 12), ']')
                     AND (
                         --+ as_made.sql
-                    ),
-                false
-            ) AS body_known
-        FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS w
-        LEFT JOIN information_schema.routines AS r
-            ON r.routine_schema = DATABASE()
-            AND r.routine_type = 'PROCEDURE'
-            AND r.routine_name = w.routine
-        -- With a limit, MariaDB reads the body of each routine once.
-        LIMIT 1000000
+                    ) AS body_known
+            FROM information_schema.routines AS r
+            WHERE r.routine_schema = DATABASE()
+              AND r.routine_type = 'PROCEDURE'
+            -- With a limit, each routine is read once, and not for each name that is joined with it.
+            LIMIT 1000000
+        ) AS r ON r.routine_name = w.routine
     ) AS n;
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT 4, 'rights', LEFT(c.object, 400), 'violation', CONCAT(c.problem, '; ', c.remedy)
@@ -250,9 +253,12 @@ BEGIN
                 '(?m)^[[:blank:]]*--.*$', ''), '(?s)/[*]M!.*?[*]/', ''), '''', ''), CHAR(92 USING utf8mb4), ''), '[[:space:]]+', ' ')),
                 256), 12) = w.hash, false) AS known
         FROM known_trigger AS w
-        LEFT JOIN information_schema.triggers AS t
-            ON t.trigger_schema = v_schema
-            AND t.trigger_name = w.name
+        LEFT JOIN (
+            SELECT a.trigger_name, a.definer, a.action_statement
+            FROM information_schema.triggers AS a
+            WHERE a.event_object_schema = v_schema
+            LIMIT 1000000
+        ) AS t ON t.trigger_name = w.name
     ) AS n;
 
     CALL strangers(true);

@@ -67,12 +67,13 @@ SET @windrow_statement = (
     ), 'DO 0')
     FROM known_archive AS k
     JOIN information_schema.columns AS s ON s.table_schema = @windrow_schema AND s.table_name = @windrow_archived
-    LEFT JOIN information_schema.columns AS a
-        ON a.table_schema = DATABASE()
-        AND a.table_name = k.archive
-        AND a.column_name = s.column_name
     WHERE k.name = @windrow_archived
-      AND a.column_name IS NULL
+      AND s.column_name NOT IN (
+          SELECT a.column_name
+          FROM known_archive AS o
+          JOIN information_schema.columns AS a ON a.table_schema = DATABASE() AND a.table_name = o.archive
+          WHERE o.name = @windrow_archived
+      )
 );
 --# parse the columns of this archive
 PREPARE windrow_statement FROM @windrow_statement;

@@ -91,7 +91,7 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a key of another database that acts on what is set is no matter to a run",
         postgres: &[],
         mysql: &[edit(
-            "AND (p_all OR v_beside <> '' OR f.constraint_schema = v_schema)",
+            "AND (v_beside <> '' OR f.constraint_schema = v_schema)",
             "AND f.constraint_schema = v_schema",
         )],
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
@@ -165,7 +165,10 @@ pub(super) const DEFECTS: &[Defect] = &[
                 "AND o.table_name = reverse(split_part(reverse(k.name), '.', 1))",
             ),
         ],
-        mysql: &[edit("IF p_all OR v_beside <> '' THEN", "IF 1 = 0 THEN")],
+        mysql: &[edit(
+            "CALL catalog_beside(p_all, v_beside);\n    IF v_beside <> '' THEN",
+            "CALL catalog_beside(p_all, v_beside);\n    IF 1 = 0 THEN",
+        )],
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },
     Defect {
@@ -404,6 +407,6 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "the owner role may open what it makes to others by default privileges",
         postgres: &[edit("WHERE a.grantee <> r.oid", "WHERE false")],
         mysql: &[],
-        noticed_by: &["claims::what_somebody_else_has_made_is_refused_by_name"],
+        noticed_by: &["claims::first::what_somebody_else_has_made_is_refused_by_name"],
     },
 ];

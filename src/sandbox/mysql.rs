@@ -381,7 +381,8 @@ impl Mysql {
             Flavour::Mariadb => lines.push(("innodb_log_file_size", "96M".to_owned())),
         }
         if !settings.durable {
-            // Much of what the tests ask for is new tables and routines, on few cores.
+            // Much of what the tests ask for is new tables and routines, on few cores: a file for each costs most.
+            lines.push(("innodb_file_per_table", "OFF".to_owned()));
             match self.flavour {
                 Flavour::Mysql => {
                     lines.push(("performance_schema", "OFF".to_owned()));
@@ -390,7 +391,11 @@ impl Mysql {
                     lines.push(("innodb_log_writer_threads", "OFF".to_owned()));
                     lines.push(("innodb_redo_log_capacity", "512M".to_owned()));
                 }
-                Flavour::Mariadb => lines.push(("innodb_doublewrite", "OFF".to_owned())),
+                Flavour::Mariadb => {
+                    lines.push(("innodb_doublewrite", "OFF".to_owned()));
+                    lines.push(("table_definition_cache", "5000".to_owned()));
+                    lines.push(("table_open_cache", "5000".to_owned()));
+                }
             }
         }
         // What is committed has reached the system, and so survives the server.

@@ -11,4 +11,5 @@ pub(crate) mod oracle;
 pub(crate) mod patience;
 mod pool;
 pub(crate) mod systems;
+mod tables;
 pub(crate) mod world;

@@ -19,7 +19,7 @@ use super::database::{self, Database};
 use super::patience::{despite_cancels, until};
 use super::pool::{self, Lot};
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
-use super::{defect, effort};
+use super::{defect, effort, tables};
 
 /// A session as the command line has it, with texts for values.
 pub(crate) type Session = Box<dyn db::Database>;
@@ -489,15 +489,7 @@ fn make(server: &Mysql, schema: &str, graph: &Graph) -> (String, String) {
         .execute(&format!("CREATE DATABASE {name}"))
         .expect("a database is created");
     let mut session = connect(&server.url(&name, "root"));
-    for statement in schema.split_inclusive(";\n") {
-        run(&mut session, statement);
-    }
-    let lenient = session
-        .query(LENIENT, &[])
-        .expect("the columns can be read");
-    for statement in lenient.into_iter().flatten().flatten() {
-        run(&mut session, &statement);
-    }
+    tables::make(&mut session, server.pid(), schema);
     apply(&mut session, &bundle(dialect_of(server.flavour()), &graph));
     (name, control)
 }
@@ -592,16 +584,6 @@ INSERT INTO mysql.time_zone_transition_type (time_zone_id, transition_type_id, `
 VALUES (1, 0, 3600, 0, 'CET'), (1, 1, 7200, 1, 'CEST');
 INSERT INTO mysql.time_zone_transition (time_zone_id, transition_time, transition_type_id)
 VALUES (1, 1743296400, 1), (1, 1761440400, 0), (1, 1774746000, 1), (1, 1792890000, 0), (1, 1806195600, 1);";
-
-/// What the schema for MySQL forbids that the one for PostgreSQL allows, and a world may hold.
-const LENIENT: &str = "
-SELECT CONCAT('ALTER TABLE ', c.table_name, ' ', GROUP_CONCAT('MODIFY ', c.column_name, ' ', c.column_type, ' NULL'))
-FROM information_schema.columns AS c
-WHERE c.table_schema = DATABASE()
-  AND c.table_name LIKE 't_ds%'
-  AND c.is_nullable = 'NO'
-  AND c.column_key <> 'PRI'
-GROUP BY c.table_name";
 
 /// The rendered files of a graph.
 pub(crate) fn bundle(dialect: Dialect, graph: &Graph) -> Bundle {

@@ -65,12 +65,17 @@ impl Lot {
         connect(&server(self.dialect).url("mysql", "root"))
     }
 
-    /// The catalogs of both databases.
+    /// The catalogs of both databases, one after the other: for a list of names MariaDB reads all databases of the server.
     fn look(&self, session: &mut Session) -> anyhow::Result<Vec<db::Row>> {
-        let both = format!("('{}', '{}')", self.name, self.control);
+        let keys = match self.dialect {
+            Dialect::Mysql => KEYS.replace("innodb_sys_", "innodb_"),
+            _ => KEYS.to_owned(),
+        };
         let mut all = Vec::new();
-        for select in CATALOG {
-            all.extend(session.query(&select.replace("BOTH", &both), &[])?);
+        for name in [&self.name, &self.control] {
+            for select in CATALOG.into_iter().chain([keys.as_str()]) {
+                all.extend(session.query(&select.replace("THIS", name), &[])?);
+            }
         }
         Ok(all)
     }
@@ -97,19 +102,10 @@ impl Lot {
 
     /// The tables that have rows.
     fn filled(&self, session: &mut Session) -> anyhow::Result<Vec<Table>> {
-        let columns = session.query(
-            &format!(
-                "SELECT c.table_schema, c.table_name, c.column_name, c.extra
-                 FROM information_schema.columns AS c
-                 WHERE c.table_schema IN ('{0}', '{1}')
-                 AND (c.table_schema, c.table_name) NOT IN (
-                     SELECT v.table_schema, v.table_name FROM information_schema.views AS v WHERE v.table_schema IN ('{0}', '{1}')
-                 )
-                 ORDER BY c.table_schema, c.table_name, c.ordinal_position",
-                self.name, self.control
-            ),
-            &[],
-        )?;
+        let mut columns = Vec::new();
+        for name in [&self.name, &self.control] {
+            columns.extend(session.query(&COLUMNS.replace("THIS", name), &[])?);
+        }
         let mut tables: Vec<Table> = Vec::new();
         for row in columns {
             let mut cells = row.into_iter().map(Option::unwrap_or_default);
@@ -225,21 +221,33 @@ pub(super) fn leave(lot: Lot) {
     }
 }
 
-/// All that a statement can change but rows.
-const CATALOG: [&str; 14] = [
-    "SELECT table_schema, table_name, table_type, engine, table_collation, table_comment FROM information_schema.tables WHERE table_schema IN BOTH ORDER BY 1, 2",
-    "SELECT table_schema, table_name, ordinal_position, column_name, column_type, is_nullable, column_default, extra, collation_name FROM information_schema.columns WHERE table_schema IN BOTH ORDER BY 1, 2, 3",
-    "SELECT table_schema, table_name, index_name, seq_in_index, column_name, sub_part, non_unique FROM information_schema.statistics WHERE table_schema IN BOTH ORDER BY 1, 2, 3, 4",
-    "SELECT table_schema, table_name, constraint_name, column_name, referenced_table_schema, referenced_table_name, referenced_column_name FROM information_schema.key_column_usage WHERE referenced_table_schema IN BOTH OR (table_schema IN BOTH AND referenced_table_name IS NOT NULL) ORDER BY 1, 2, 3, 4",
-    "SELECT constraint_schema, constraint_name, update_rule, delete_rule FROM information_schema.referential_constraints WHERE constraint_schema IN BOTH ORDER BY 1, 2",
-    "SELECT constraint_schema, constraint_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema IN BOTH ORDER BY 1, 2, 3",
-    "SELECT trigger_schema, trigger_name, event_object_table, event_manipulation, action_timing, SHA2(action_statement, 256) FROM information_schema.triggers WHERE trigger_schema IN BOTH ORDER BY 1, 2",
-    "SELECT routine_schema, routine_name, routine_type, SHA2(routine_definition, 256), security_type, definer, sql_mode, created FROM information_schema.routines WHERE routine_schema IN BOTH ORDER BY 1, 2",
-    "SELECT table_schema, table_name, SHA2(view_definition, 256) FROM information_schema.views WHERE table_schema IN BOTH ORDER BY 1, 2",
-    "SELECT event_schema, event_name, status, interval_value, interval_field, SHA2(event_definition, 256) FROM information_schema.events WHERE event_schema IN BOTH ORDER BY 1, 2",
-    "SELECT host, db, user FROM mysql.db WHERE db IN BOTH ORDER BY 1, 2, 3",
-    "SELECT host, db, user, table_name, table_priv, column_priv FROM mysql.tables_priv WHERE db IN BOTH ORDER BY 1, 2, 3, 4",
-    "SELECT host, db, user, routine_name, proc_priv FROM mysql.procs_priv WHERE db IN BOTH ORDER BY 1, 2, 3, 4",
+/// The columns of the tables that can have rows.
+const COLUMNS: &str = "SELECT c.table_schema, c.table_name, c.column_name, c.extra
+    FROM information_schema.columns AS c
+    WHERE c.table_schema = 'THIS'
+    AND c.table_name NOT IN (SELECT v.table_name FROM information_schema.views AS v WHERE v.table_schema = 'THIS')
+    ORDER BY c.table_name, c.ordinal_position";
+
+/// Foreign keys of tables of the database and on them, wherever they are.
+const KEYS: &str = "SELECT f.id, f.for_name, f.ref_name, f.type, c.for_col_name, c.ref_col_name
+    FROM information_schema.innodb_sys_foreign AS f
+    JOIN information_schema.innodb_sys_foreign_cols AS c ON c.id = f.id
+    WHERE f.for_name LIKE 'THIS/%' OR f.ref_name LIKE 'THIS/%'
+    ORDER BY f.id, c.pos";
+
+/// All else that a statement can change but rows.
+const CATALOG: [&str; 12] = [
+    "SELECT table_name, table_type, engine, table_collation, table_comment FROM information_schema.tables WHERE table_schema = 'THIS' ORDER BY 1",
+    "SELECT table_name, ordinal_position, column_name, column_type, is_nullable, column_default, extra, collation_name FROM information_schema.columns WHERE table_schema = 'THIS' ORDER BY 1, 2",
+    "SELECT table_name, index_name, seq_in_index, column_name, sub_part, non_unique FROM information_schema.statistics WHERE table_schema = 'THIS' ORDER BY 1, 2, 3",
+    "SELECT constraint_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema = 'THIS' ORDER BY 1, 2",
+    "SELECT trigger_name, event_object_table, event_manipulation, action_timing, SHA2(action_statement, 256) FROM information_schema.triggers WHERE event_object_schema = 'THIS' ORDER BY 1",
+    "SELECT routine_name, routine_type, SHA2(routine_definition, 256), security_type, definer, sql_mode, created FROM information_schema.routines WHERE routine_schema = 'THIS' ORDER BY 1",
+    "SELECT table_name, SHA2(view_definition, 256) FROM information_schema.views WHERE table_schema = 'THIS' ORDER BY 1",
+    "SELECT event_name, status, interval_value, interval_field, SHA2(event_definition, 256) FROM information_schema.events WHERE event_schema = 'THIS' ORDER BY 1",
+    "SELECT host, db, user FROM mysql.db WHERE db = 'THIS' ORDER BY 1, 2, 3",
+    "SELECT host, db, user, table_name, table_priv, column_priv FROM mysql.tables_priv WHERE db = 'THIS' ORDER BY 1, 2, 3, 4",
+    "SELECT host, db, user, routine_name, proc_priv FROM mysql.procs_priv WHERE db = 'THIS' ORDER BY 1, 2, 3, 4",
     // Accounts that a test made are named after its database.
-    "SELECT host, user FROM mysql.user WHERE user LIKE CONCAT('%', (SELECT MIN(schema_name) FROM information_schema.schemata WHERE schema_name IN BOTH)) ORDER BY 1, 2",
+    "SELECT host, user FROM mysql.user WHERE user LIKE '%THIS' ORDER BY 1, 2",
 ];

@@ -13,8 +13,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[edit("CONCAT('DO `refused: ', ", "CONCAT('DO 0 -- ', ")],
         noticed_by: &[
-            "claims::what_somebody_else_has_made_is_refused_by_name",
-            "claims::what_stands_in_the_control_database_is_refused_by_name",
+            "claims::first::what_somebody_else_has_made_is_refused_by_name",
+            "claims::innodb::what_stands_in_the_control_database_is_refused_by_name",
         ],
     },
     Defect {
@@ -25,7 +25,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "SELECT 1",
         )],
         mysql: &[],
-        noticed_by: &["claims::nothing_is_open_or_the_installers_at_any_moment"],
+        noticed_by: &["claims::first::nothing_is_open_or_the_installers_at_any_moment"],
     },
     Defect {
         name: "made-by-the-installer",
@@ -35,14 +35,14 @@ pub(super) const DEFECTS: &[Defect] = &[
             "SELECT 1",
         )],
         mysql: &[],
-        noticed_by: &["claims::nothing_is_open_or_the_installers_at_any_moment"],
+        noticed_by: &["claims::first::nothing_is_open_or_the_installers_at_any_moment"],
     },
     Defect {
         name: "lent-rights",
         what: "a superuser runs where a trigger of somebody else can act at COMMIT",
         postgres: &[edit("WHERE NOT (o.rolsuper AND q.rolsuper)", "WHERE false")],
         mysql: &[],
-        noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
+        noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
     Defect {
         name: "lent-to-a-moved-row",
@@ -59,21 +59,21 @@ pub(super) const DEFECTS: &[Defect] = &[
             "IF false THEN",
         )],
         mysql: &[],
-        noticed_by: &["claims::a_superuser_lends_the_application_nothing"],
+        noticed_by: &["claims::superusers::a_superuser_lends_the_application_nothing"],
     },
     Defect {
         name: "lent-on-the-way-back",
         what: "a superuser restores where a trigger of somebody else can act at COMMIT",
         postgres: &[edit("check_caller(session_user, true)", "seconds('1s')")],
         mysql: &[],
-        noticed_by: &["claims::a_superuser_who_restores_lends_nothing_either"],
+        noticed_by: &["claims::superusers::a_superuser_who_restores_lends_nothing_either"],
     },
     Defect {
         name: "free-lock",
         what: "a run waits for an advisory lock that any login may take",
         postgres: &[edit("floor(random() * 2147483000)::integer", "17")],
         mysql: &[],
-        noticed_by: &["claims::a_login_without_rights_blocks_no_run"],
+        noticed_by: &["claims::armed::a_login_without_rights_blocks_no_run"],
     },
     Defect {
         name: "kept-rights",
@@ -87,8 +87,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "SELECT IF(COUNT(*) >= 0, 'DO 0', 'REVOKE ALL",
         )],
         noticed_by: &[
-            "claims::a_right_that_the_spec_no_longer_needs_is_taken_back",
-            "claims::what_stands_in_the_control_database_is_refused_by_name",
+            "claims::changed::a_right_that_the_spec_no_longer_needs_is_taken_back",
+            "claims::innodb::what_stands_in_the_control_database_is_refused_by_name",
         ],
     },
     Defect {
@@ -99,7 +99,7 @@ pub(super) const DEFECTS: &[Defect] = &[
             "IF false AND NOT",
         )],
         mysql: &[edit("AND l.name <> 'ledger_days'", "AND 1 = 1")],
-        noticed_by: &["claims::an_operator_does_not_shorten_his_trail"],
+        noticed_by: &["claims::armed::an_operator_does_not_shorten_his_trail"],
     },
     Defect {
         name: "hidden-tables",
@@ -119,6 +119,6 @@ pub(super) const DEFECTS: &[Defect] = &[
             "c.server_identity LIKE '% started at %'",
             "c.server_identity LIKE 'never'",
         )],
-        noticed_by: &["claims::a_restart_disarms_only_who_was_armed_until_then"],
+        noticed_by: &["claims::armed::a_restart_disarms_only_who_was_armed_until_then"],
     },
 ];

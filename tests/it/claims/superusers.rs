@@ -1,0 +1,294 @@
+//! What a superuser who calls lends to code of the application.
+
+use anyhow::{Context, Result, ensure};
+use postgres::{Client, NoTls};
+use serde_json::{Value, json};
+use windrow::dialect::Dialect;
+
+use super::{database, on_each_version};
+use crate::harness::tests;
+use crate::rig::{self, W};
+use crate::support::graphs::graph_of;
+use crate::support::installation;
+
+tests! {
+    on_postgres: [
+        a_superuser_lends_the_application_nothing,
+        a_superuser_who_restores_lends_nothing_either,
+    ],
+}
+
+/// What an owner of a table puts off: its name, its table, how, and before which version of the server it is refused.
+const ROUNDS: [(&str, &str, &str, i64); 5] = [
+    (
+        "deferred",
+        "t_ds_alert",
+        "CONSTRAINT TRIGGER mine AFTER DELETE ON t_ds_alert DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.later()",
+        180_000,
+    ),
+    (
+        "deferred by another",
+        "t_ds_alert",
+        "CONSTRAINT TRIGGER mine AFTER DELETE ON t_ds_alert DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW EXECUTE FUNCTION app.again()",
+        180_000,
+    ),
+    (
+        "not deferred",
+        "t_ds_workflow_instance",
+        "TRIGGER mine BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW EXECUTE FUNCTION app.now()",
+        180_000,
+    ),
+    (
+        "a cursor",
+        "t_ds_workflow_instance",
+        "TRIGGER mine BEFORE DELETE ON t_ds_workflow_instance FOR EACH ROW EXECUTE FUNCTION app.held()",
+        i64::MAX,
+    ),
+    // The planner calls a function of an index, of a table that is only read, too.
+    (
+        "planned",
+        "t_ds_alert",
+        "INDEX mine ON t_ds_alert ((id + app.mine(1)))",
+        180_000,
+    ),
+];
+
+/// What an owner of tables has ready.
+const PUT_OFF: &str = "CREATE TABLE app.told (who text); GRANT INSERT, SELECT ON app.told TO PUBLIC;
+             CREATE FUNCTION app.tell() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.told SELECT current_user; RETURN 1; END $$;
+             CREATE FUNCTION app.later() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM app.tell(); RETURN NULL; END $$;
+             CREATE FUNCTION app.now() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN OLD; END $$;
+             CREATE TABLE app.log (id integer); GRANT INSERT ON app.log TO PUBLIC;
+             CREATE CONSTRAINT TRIGGER later AFTER INSERT ON app.log DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.later();
+             CREATE FUNCTION app.again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN NULL; END $$;
+             CREATE FUNCTION app.held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('DECLARE mine_%s CURSOR WITH HOLD FOR SELECT app.tell()', OLD.id); RETURN OLD; END $$;
+             CREATE FUNCTION app.noted() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN 1; EXCEPTION WHEN OTHERS THEN RETURN 1; END $$;
+             CREATE FUNCTION app.mine(integer) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN app.noted(); END $$";
+
+/// An owner of a covered table puts something off until the COMMIT, which has the rights of the caller then.
+fn a_superuser_lends_the_application_nothing() -> Result<()> {
+    on_each_version(|server| {
+        let mut admin = database(server, "ds")?;
+        rig::install(&mut admin)?;
+        rig::set_policies(&mut admin)?;
+        admin.batch_execute(&format!(
+            "CALL {W}.arm();
+             CREATE ROLE app LOGIN; CREATE ROLE olga LOGIN IN ROLE {W}_operator;
+             CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC; GRANT CREATE ON SCHEMA public TO app;
+             ALTER TABLE t_ds_alert OWNER TO app; ALTER TABLE t_ds_workflow_instance OWNER TO app"
+        ))?;
+        let mut app = Client::connect(&server.url("ds", "app"), NoTls)?;
+        app.batch_execute(PUT_OFF)?;
+        let version = rig::number(&mut admin, "SELECT current_setting('server_version_num')")?;
+        let superuser = || -> Result<Vec<(&str, Client)>> {
+            let mut masked = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+            masked.batch_execute("SET ROLE olga")?;
+            let mut other = Client::connect(&server.url("ds", "postgres"), NoTls)?;
+            other.batch_execute("SET SESSION AUTHORIZATION olga")?;
+            Ok(vec![
+                (
+                    "a superuser",
+                    Client::connect(&server.url("ds", "postgres"), NoTls)?,
+                ),
+                ("one behind SET ROLE", masked),
+                ("one behind SET SESSION AUTHORIZATION", other),
+            ])
+        };
+        for (round, table, trigger, until) in ROUNDS {
+            app.batch_execute(&format!("CREATE {trigger}"))?;
+            for (who, mut client) in superuser()? {
+                for call in [
+                    "run('{\"run_families\": 1}')",
+                    "run('{\"dry_run\": true}')",
+                    "purge('{\"key\": [1]}')",
+                ] {
+                    let answer = client.query_one(&format!("CALL {W}.{call}"), &[]);
+                    let told =
+                        rig::texts(&mut admin, "SELECT who FROM app.told WHERE who <> 'olga'")?;
+                    let wrong: Vec<_> = told.iter().filter(|who| *who == "postgres").collect();
+                    ensure!(wrong.is_empty(), "{who}, {round}, {call}: {told:?}");
+                    if version >= until || round == "a cursor" {
+                        continue;
+                    }
+                    let error = answer
+                        .err()
+                        .with_context(|| format!("{who}, {round}, {call}: nothing refuses"))?;
+                    let error = error.as_db_error().context("no error of the server")?;
+                    ensure!(
+                        error.code().code() == "42501"
+                            && error.message().contains("mine")
+                            && error.message().contains(table),
+                        "{who}, {round}, {call}: {}",
+                        error.message()
+                    );
+                }
+            }
+            // An operator lends no more than he has.
+            let mut olga = Client::connect(&server.url("ds", "olga"), NoTls)?;
+            let before = rig::number(&mut admin, "SELECT count(*) FROM t_ds_workflow_instance")?;
+            let result = rig::run(&mut olga, &json!({"run_families": 3}))?;
+            let after = rig::number(&mut admin, "SELECT count(*) FROM t_ds_workflow_instance")?;
+            ensure!(
+                result["status"] != "failed" && before > after,
+                "{round}: {result}"
+            );
+            app.batch_execute(&format!(
+                "DROP TRIGGER IF EXISTS mine ON {table}; DROP INDEX IF EXISTS mine; DELETE FROM app.told"
+            ))?;
+        }
+        // What only inserts, or is switched off, or is a superuser's own, is no reason.
+        app.batch_execute(
+            "CREATE CONSTRAINT TRIGGER mine AFTER INSERT ON t_ds_alert DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.later();
+             CREATE TRIGGER off BEFORE DELETE ON t_ds_alert FOR EACH ROW EXECUTE FUNCTION app.now();
+             ALTER TABLE t_ds_alert DISABLE TRIGGER off",
+        )?;
+        admin.batch_execute(
+            "CREATE TABLE public.log (id integer);
+             CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN INSERT INTO public.log VALUES (1); RETURN NULL; END $$;
+             CREATE TRIGGER note AFTER DELETE ON t_ds_task_instance FOR EACH ROW EXECUTE FUNCTION public.note()",
+        )?;
+        let result = rig::run(&mut admin, &json!({}))?;
+        ensure!(result["status"] == "done", "{result}");
+        Ok(())
+    })
+}
+
+const LENT: &str = r#"
+name = "lent"
+
+[tables]
+job = { key = "id bigint" }
+
+[rules.jobs]
+strategy  = "end-time"
+root      = "job"
+final     = { state = "done" }
+end_time  = "ended"
+retention = { default = "30d" }
+archive   = true
+"#;
+
+/// What acts as rows come back, what ends it, and the words of the refusal.
+const ON_INSERT: [(&str, &str, &str); 4] = [
+    (
+        "CREATE CONSTRAINT TRIGGER mine AFTER INSERT ON job DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.later()",
+        "DROP TRIGGER mine ON job",
+        "trigger mine of table public.job belongs to app",
+    ),
+    (
+        "CREATE TRIGGER mine BEFORE INSERT ON job FOR EACH ROW EXECUTE FUNCTION app.now()",
+        "DROP TRIGGER mine ON job",
+        "trigger mine of table public.job belongs to app",
+    ),
+    (
+        "ALTER TABLE job ADD CONSTRAINT mine CHECK (state OPERATOR(app.===) 'done') NOT VALID",
+        "ALTER TABLE job DROP CONSTRAINT mine",
+        "function app.same(text,text) of table public.job belongs to app",
+    ),
+    (
+        "CREATE TRIGGER mine BEFORE INSERT ON job FOR EACH ROW EXECUTE FUNCTION app.held()",
+        "DROP TRIGGER mine ON job",
+        "",
+    ),
+];
+
+/// The same for rows that come back.
+const PUT_OFF_ON_INSERT: &str = "CREATE TABLE app.told (who text); GRANT INSERT ON app.told TO PUBLIC;
+             CREATE TABLE app.log (id integer); GRANT INSERT ON app.log TO PUBLIC;
+             CREATE FUNCTION app.tell() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.told SELECT current_user; RETURN true; END $$;
+             CREATE FUNCTION app.later() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM app.tell(); RETURN NULL; END $$;
+             CREATE CONSTRAINT TRIGGER later AFTER INSERT ON app.log DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.later();
+             CREATE FUNCTION app.now() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN NEW; END $$;
+             CREATE FUNCTION app.same(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN INSERT INTO app.log VALUES (1); RETURN true; END $$;
+             CREATE OPERATOR app.=== (LEFTARG = text, RIGHTARG = text, FUNCTION = app.same);
+             CREATE FUNCTION app.held() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN EXECUTE format('DECLARE mine_%s CURSOR WITH HOLD FOR SELECT app.tell()', NEW.id); RETURN NEW; END $$";
+
+/// What archived rows set off on their way back is code of the application, too, and the COMMIT is the caller's.
+fn a_superuser_who_restores_lends_nothing_either() -> Result<()> {
+    let graph = graph_of(LENT);
+    on_each_version(|server| {
+        Client::connect(&server.url("postgres", "postgres"), NoTls)?
+            .batch_execute("CREATE DATABASE lent")?;
+        let connect = |user: &str| Client::connect(&server.url("lent", user), NoTls);
+        let mut admin = connect("postgres")?;
+        admin.batch_execute(
+            "CREATE ROLE app LOGIN; CREATE SCHEMA app AUTHORIZATION app; GRANT USAGE ON SCHEMA app TO PUBLIC;
+             CREATE TABLE job (id bigint PRIMARY KEY, state text, ended timestamp);
+             INSERT INTO job SELECT n, 'done', '2020-01-01' FROM generate_series(1, 20) AS s(n);
+             ALTER TABLE job OWNER TO app",
+        )?;
+        installation::apply(
+            &mut installation::connect(&server.url("lent", "postgres")),
+            &installation::bundle(Dialect::Postgres, &graph),
+        );
+        admin.batch_execute(
+            "CREATE ROLE olga LOGIN IN ROLE windrow_lent_operator; CALL windrow_lent.arm()",
+        )?;
+        let mut app = connect("app")?;
+        app.batch_execute(PUT_OFF_ON_INSERT)?;
+        let version = rig::number(&mut admin, "SELECT current_setting('server_version_num')")?;
+        // Archives the next family; the one before is on hold since it came back.
+        let archived = |olga: &mut Client| -> Result<Value> {
+            let row = olga.query_one("CALL windrow_lent.run('{\"run_families\": 1}')", &[])?;
+            let result: Value = row.get(0);
+            ensure!(result["rules"][0]["families"] == 1, "{result}");
+            Ok(json!({"run": result["run"]}))
+        };
+        let mut olga = connect("olga")?;
+        for (made, undone, says) in ON_INSERT {
+            let options = archived(&mut olga)?;
+            let restore = format!("SELECT windrow_lent.archive_restore('{options}')");
+            app.batch_execute(made)?;
+            if version >= 180_000 && !says.is_empty() {
+                // What was put off acts as the owner role.
+                connect("postgres")?.batch_execute(&restore)?;
+                let told = rig::texts(&mut admin, "SELECT DISTINCT who FROM app.told")?;
+                ensure!(told == ["windrow_lent_owner"], "{made}: {told:?}");
+                app.batch_execute(&format!("{undone}; DELETE FROM app.told"))?;
+                continue;
+            }
+            let mut masked = connect("postgres")?;
+            masked.batch_execute("SET ROLE olga")?;
+            let mut other = connect("postgres")?;
+            other.batch_execute("SET SESSION AUTHORIZATION olga")?;
+            for mut superuser in [connect("postgres")?, masked, other] {
+                for call in [restore.clone(), format!("BEGIN; {restore}; COMMIT")] {
+                    let error = superuser.batch_execute(&call).err();
+                    superuser.batch_execute("ROLLBACK")?;
+                    let told = rig::texts(&mut admin, "SELECT who FROM app.told")?;
+                    ensure!(told.is_empty(), "{made}: {told:?}");
+                    let error = error.with_context(|| format!("{made}: nothing refuses"))?;
+                    let error = error.as_db_error().context("no error of the server")?;
+                    let says = if version < 180_000 {
+                        says
+                    } else {
+                        "a cursor WITH HOLD"
+                    };
+                    ensure!(
+                        error.code().code() == "42501" && error.message().contains(says),
+                        "{made}: {}",
+                        error.message()
+                    );
+                }
+            }
+            // Nothing of the application acts when an archive is emptied: that is refused to nobody.
+            let emptied = archived(&mut olga)?;
+            admin.batch_execute(&format!("CALL windrow_lent.archive_drop('{emptied}')"))?;
+            // An operator lends no more than he has.
+            olga.batch_execute(&restore)?;
+            app.batch_execute(&format!("{undone}; DELETE FROM app.told"))?;
+        }
+        // Without such code a superuser restores, from a transaction that sees what is there now.
+        let options = archived(&mut olga)?;
+        let restore = format!("SELECT windrow_lent.archive_restore('{options}')");
+        if version < 180_000 {
+            let mut old = connect("postgres")?;
+            rig::refused(
+                old.batch_execute(&format!("BEGIN ISOLATION LEVEL REPEATABLE READ; {restore}")),
+                "25001",
+            )?;
+        }
+        admin.batch_execute(&restore)?;
+        Ok(())
+    })
+}

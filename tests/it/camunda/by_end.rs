@@ -13,7 +13,7 @@ use super::oracle::lenient;
 use super::{NOW, options, rule};
 use crate::harness::tests;
 use crate::support::camunda::{Camunda, load};
-use crate::support::effort::seeds;
+use crate::support::effort::{self, seeds};
 use crate::support::graphs::graph_of;
 
 mod model;
@@ -254,8 +254,12 @@ fn check(
     }
     let left: BTreeSet<_> = world.contents().difference(&gone).cloned().collect();
     assert_eq!(contents(camunda), left, "{context}");
-    let again = camunda.run(options(false));
-    assert_eq!(again["rules"][0]["rows"], 0, "{again}\n{context}");
+    // The next run finds nothing: looked at for one rule of each world, now this, now that one.
+    let chosen = rules[world.rows.len() % rules.len()];
+    if effort::is_proof() || chosen == (rule, root) {
+        let again = camunda.run(options(false));
+        assert_eq!(again["rules"][0]["rows"], 0, "{again}\n{context}");
+    }
     (gone, skipped)
 }
 

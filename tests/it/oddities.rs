@@ -35,7 +35,7 @@ const POSTGRES: &[&str] = &[
     "SET array_nulls = off",
     "SET plpgsql.variable_conflict = 'use_column'",
     "SET plpgsql.variable_conflict = 'use_variable'",
-    "SET plpgsql.extra_errors = 'shadowed_variables, too_many_rows'; SET plpgsql.extra_warnings = 'all'",
+    "SET plpgsql.extra_errors = 'all'; SET plpgsql.extra_warnings = 'all'",
     "SET plpgsql.check_asserts = off",
     "SET check_function_bodies = off",
     "SET jit = on; SET jit_above_cost = 0; SET jit_inline_above_cost = -1; SET jit_optimize_above_cost = -1",

@@ -146,7 +146,7 @@ fn load(installation: &mut Installation) {
             "''::bytea",
             "INSERT INTO leaf (id, node_id, note, data, list, doc, raw, tag, at, span, half, whole, big, day, code) OVERRIDING SYSTEM VALUE VALUES
     (0, 1, 'it''s \"quoted\", two
-lines', '\\x00ff0a275c2c22', '{1,NULL,3}', '{\"b\": [1, null], \"a\": \"ü\"}', '{\"z\":  1, \"z\": 2}', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '2020-10-25 02:30:00.5+02', '1 mon -3 days 04:05:06.789', 0.1, 1e-300, 12345678901234567890.123456789, '2020-02-29', 'ab'),
+lines', '\\x00ff0a275c2c22', ARRAY[1, NULL, 3], '{\"b\": [1, null], \"a\": \"ü\"}', '{\"z\":  1, \"z\": 2}', 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '2020-10-25 02:30:00.5+02', '1 mon -3 days 04:05:06.789', 0.1, 1e-300, 12345678901234567890.123456789, '2020-02-29', 'ab'),
     (1, 11, '', '', '{}', 'null', 'null', NULL, '294276-12-31 23:59:59.999999+00', '-178000000 years', '-Infinity', 'NaN', 'NaN', '5874897-12-31', ''),
     (2, 12, NULL, NULL, NULL, NULL, NULL, NULL, '-infinity', NULL, 3.4e38, -0.1, -0.000000001, '4713-01-01 BC', NULL),
     (9223372036854775807, 13, '漢字 😀 e\u{301}', NULL, '[0:1]={5,6}', '[]', '[]', NULL, 'infinity', NULL, NULL, 1.7976931348623157e308, NULL, 'infinity', 'abcde'),

@@ -23,6 +23,13 @@ static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
         ("autovacuum", "off"),
         ("jit", "off"),
         ("max_parallel_workers_per_gather", "0"),
+        // What some database may have, and nothing of windrow may mind: every test shows that.
+        ("plpgsql.extra_errors", "all"),
+        ("IntervalStyle", "sql_standard"),
+        ("bytea_output", "escape"),
+        ("transform_null_equals", "on"),
+        ("array_nulls", "off"),
+        ("quote_all_identifiers", "on"),
     ];
     let settings = Settings {
         extra: extra

@@ -178,6 +178,7 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 SET timezone = 'UTC'
 SET datestyle = 'ISO, YMD'
+SET array_nulls = on
 AS $windrow$
 DECLARE
     v_whole    constant boolean := coalesce((p_options ->> 'hierarchical')::boolean, true);

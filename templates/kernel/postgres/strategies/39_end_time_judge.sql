@@ -114,7 +114,7 @@ BEGIN
         -- The rows of this level, and their links. What another session holds is left to it.
         EXECUTE v_members INTO n_id, n_final, n_root, n_ended, n_place, n_upper, n_lower USING v_level, p_lock, v_scopes;
         IF p_lock AND cardinality(n_id) IS DISTINCT FROM cardinality(v_level) THEN
-            EXECUTE v_members INTO v_there USING v_level, false, v_scopes;
+            EXECUTE format('SELECT m.o_ids FROM (%s) AS m', v_members) INTO v_there USING v_level, false, v_scopes;
             v_locked := v_locked || ARRAY(
                 SELECT t.id FROM unnest(v_there) AS t(id)
                 EXCEPT

@@ -92,6 +92,7 @@ AS $windrow$
 DECLARE
     v_rule    rule%ROWTYPE;
     v_verdict text := verdict_query(p_rule);
+    v_goes    constant text := format('SELECT v.o_keys FROM (%s) AS v', v_verdict);
     v_looked  p_keys%TYPE;
     v_judged  p_keys%TYPE;
     v_rest    p_keys%TYPE;
@@ -112,7 +113,7 @@ BEGIN
         -- Rows that another session has locked are left to it. Those that it deleted are not worth a word.
         v_rest := ARRAY(SELECT k.key FROM unnest(v_looked) WITH ORDINALITY AS k(key, position)
             WHERE k.key NOT IN (SELECT unnest(v_judged)) ORDER BY k.position);
-        EXECUTE v_verdict INTO v_rest, v_oldest USING p_pass, v_rest, p_as_of, p_cutoff;
+        EXECUTE v_goes INTO v_rest USING p_pass, v_rest, p_as_of, p_cutoff;
         v_busy := v_rest::text[];
     END IF;
     o_skip_keys := o_skip_keys || v_busy || v_keys;
@@ -123,7 +124,7 @@ BEGIN
     o_families := o_rows[cardinality(o_rows)];
     IF o_families < cardinality(v_judged) THEN
         -- A trigger or a rule can keep rows without a word.
-        EXECUTE v_verdict INTO v_rest, v_oldest USING p_pass, v_judged, p_as_of, p_cutoff;
+        EXECUTE v_goes INTO v_rest USING p_pass, v_judged, p_as_of, p_cutoff;
         IF cardinality(v_rest) > 0 THEN
             RAISE EXCEPTION 'rows of % could not be deleted', v_rule.root
                 USING HINT = 'A trigger or a rule keeps them. The batch is rolled back.';

@@ -18,6 +18,7 @@ mod crash;
 mod cron;
 mod crossing;
 mod debris;
+mod deeds;
 mod demo;
 mod encodings;
 mod events;
@@ -93,6 +94,7 @@ harness::tests! {
         cron::tests,
         crossing::tests,
         debris::tests,
+        deeds::tests,
         demo::tests,
         encodings::tests,
         events::tests,

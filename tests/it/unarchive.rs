@@ -20,7 +20,7 @@ tests! {
     ],
 }
 
-const SPEC: &str = r#"
+pub(crate) const SPEC: &str = r#"
 name = "unarchive"
 archive_days = 400
 
@@ -104,7 +104,7 @@ pub(crate) fn graph() -> Graph {
 
 /// Values that are easily changed on the way, a number that the table gives, a generated column, and foreign keys, one of
 /// them to the table itself.
-fn schema(dialect: Dialect) -> String {
+pub(crate) fn schema(dialect: Dialect) -> String {
     let (time, text, bytes, numbered, more) = match dialect {
         Dialect::Postgres => (
             "timestamp",
@@ -139,7 +139,7 @@ CREATE TABLE shot (name varchar(40), part integer, body text, PRIMARY KEY (name,
 
 /// Families of nodes: 1 with 11 below and 12 below that, and 13 by a relation; 2 alone; 3 with 31, which is busy, so that it
 /// stays; 4 alone.
-fn load(installation: &mut Installation) {
+pub(crate) fn load(installation: &mut Installation) {
     let (some, none, leaves) = match installation.dialect {
         Dialect::Postgres => (
             "'\\x00ff0a275c2c22'",
@@ -187,9 +187,9 @@ INSERT INTO shot VALUES ('a', 1, NULL), ('a', 2, ''), ('a, \"b\"', 1, 'x'), ('a,
 }
 
 /// Every row, byte by byte: by table, in an order of its own.
-type Rows = BTreeMap<String, Vec<String>>;
+pub(crate) type Rows = BTreeMap<String, Vec<String>>;
 
-fn contents(installation: &mut Installation, archive: bool) -> Rows {
+pub(crate) fn contents(installation: &mut Installation, archive: bool) -> Rows {
     let prefix = if archive { "W.archive_" } else { "" };
     let mut rows = Rows::new();
     for (table, _) in TABLES {

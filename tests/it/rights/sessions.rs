@@ -119,7 +119,8 @@ fn what_a_session_has_set_changes_nothing(dialect: Dialect) {
 
 /// What the calls of a run set in the session of the caller.
 const SET: &str = "SELECT @@autocommit, @@completion_type, @@foreign_key_checks, @@sql_safe_updates, @@sql_big_selects, @@group_concat_max_len,
-    @@innodb_lock_wait_timeout, @@lock_wait_timeout, @@max_seeks_for_key, @@time_zone, @@optimizer_switch, @@sql_mode";
+    @@innodb_lock_wait_timeout, @@lock_wait_timeout, @@max_seeks_for_key, @@time_zone, @@optimizer_switch,
+    @@optimizer_search_depth, @@max_sort_length, @@sql_mode";
 
 /// Whatever ends a call, but for KILL QUERY on MySQL, at which that runs no handler.
 fn what_a_call_sets_in_a_session_is_given_back(flavour: Flavour) {
@@ -138,11 +139,14 @@ fn what_a_call_sets_in_a_session_is_given_back(flavour: Flavour) {
         "lock_wait_timeout = 44",
         "max_seeks_for_key = 99",
         "time_zone = '+03:00'",
+        "optimizer_switch = 'semijoin=off,derived_merge=off'",
+        "optimizer_search_depth = 3",
+        "max_sort_length = 100",
     ];
     let mut set = SET.to_owned();
     if dialect == Dialect::Mariadb {
-        settings.push("join_cache_level = 4");
-        set += ", @@join_cache_level";
+        settings.extend(["join_cache_level = 4", "sql_if_exists = 1"]);
+        set += ", @@join_cache_level, @@sql_if_exists";
     }
     for setting in settings {
         session

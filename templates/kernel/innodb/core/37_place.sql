@@ -140,6 +140,9 @@ BEGIN
         p_reads,
         IF(@@SESSION.autocommit, 1, 0),
         @@SESSION.max_sort_length,
+        @@SESSION.optimizer_search_depth,
+        /*M! IF(@@SESSION.sql_if_exists, 1, 0), */
+        /*!80000 IF(FIND_IN_SET('derived_merge=on', @@SESSION.optimizer_switch), 1, 0), */
         @@SESSION.time_zone
     );
 END;
@@ -160,8 +163,12 @@ BEGIN
     SET SESSION max_sort_length = 4096;
     -- A table that is scanned waits for every row that somebody holds: an index is always better here, however few the rows.
     SET SESSION max_seeks_for_key = 1;
+    -- MySQL inserts into no view without derived_merge.
+    /*!80000 SET SESSION optimizer_switch = 'block_nested_loop=off,derived_merge=on'; */
+    SET SESSION optimizer_search_depth = 62;
     /*M! SET SESSION join_cache_level = 0; */
-    /*!80000 SET SESSION optimizer_switch = 'block_nested_loop=off'; */
+    -- Or MariaDB reads CREATE TABLE ... LIKE as a table without columns.
+    /*M! SET SESSION sql_if_exists = 0; */
     SET SESSION time_zone = '+00:00';
 END;
 --# create procedure ease
@@ -191,7 +198,7 @@ CREATE PROCEDURE unsettle(IN p_before longtext)
 SQL SECURITY DEFINER
 COMMENT 'Gives the session back what settle() answered.'
 BEGIN
-    DECLARE v_join varchar(40);
+    DECLARE v_before varchar(40);
     DECLARE v_reads varchar(40);
     IF p_before IS NOT NULL THEN
         SET SESSION completion_type = CAST(SUBSTRING_INDEX(p_before, ',', 1) AS unsigned);
@@ -202,14 +209,19 @@ BEGIN
         SET SESSION innodb_lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 6), ',', -1) AS unsigned);
         SET SESSION lock_wait_timeout = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 7), ',', -1) AS unsigned);
         SET SESSION max_seeks_for_key = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 8), ',', -1) AS unsigned);
-        SET v_join = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1);
-        /*M! SET SESSION join_cache_level = CAST(v_join AS unsigned); */
-        /*!80000 SET SESSION optimizer_switch = IF(v_join = '1', 'block_nested_loop=on', 'block_nested_loop=off'); */
+        SET v_before = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 9), ',', -1);
+        /*M! SET SESSION join_cache_level = CAST(v_before AS unsigned); */
+        -- MySQL reads beyond the end of a text here that is not one of the statement.
+        /*!80000 SET SESSION optimizer_switch = IF(v_before = '1', 'block_nested_loop=on', 'block_nested_loop=off'); */
         SET SESSION max_sort_length = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 12), ',', -1) AS unsigned);
+        SET SESSION optimizer_search_depth = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 13), ',', -1) AS unsigned);
+        SET v_before = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 14), ',', -1);
+        /*M! SET SESSION sql_if_exists = CAST(v_before AS unsigned); */
+        /*!80000 SET SESSION optimizer_switch = IF(v_before = '1', 'derived_merge=on', 'derived_merge=off'); */
         SET SESSION time_zone = SUBSTRING_INDEX(p_before, ',', -1);
         SET v_reads = SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 10), ',', -1);
         IF v_reads <> '' THEN
-            CALL read_on(v_reads, v_join);
+            CALL read_on(v_reads, v_before);
         END IF;
         IF NOT @@SESSION.autocommit <=> CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 11), ',', -1) AS unsigned) THEN
             SET SESSION autocommit = CAST(SUBSTRING_INDEX(SUBSTRING_INDEX(p_before, ',', 11), ',', -1) AS unsigned);

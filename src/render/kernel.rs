@@ -300,14 +300,13 @@ impl KernelFile {
 }
 
 /// What the session of every file of MySQL and MariaDB is told: a routine keeps the mode, the character set and the collation
-/// that it was created with. No statement waits long for a table that a session holds. Then it goes to the control database,
-/// where there is one.
+/// that it was created with. No statement waits long for a table that a session holds, and none is refused or read otherwise
+/// by what a client (`--safe-updates`) or a server has set. Then it goes to the control database, where there is one.
 pub(super) fn session(control: Option<&str>) -> String {
-    let mut text = "--# set names
-SET NAMES utf8mb4 COLLATE utf8mb4_bin;
---# set session
-SET SESSION sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',
-    SESSION time_zone = '+00:00', SESSION autocommit = 1, SESSION lock_wait_timeout = 5;
+    let mut text = "--# set session
+SET NAMES utf8mb4 COLLATE utf8mb4_bin, time_zone = '+00:00', autocommit = 1, lock_wait_timeout = 5, sql_safe_updates = 0,
+    sql_mode = 'STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', sql_big_selects = 1,
+    sql_buffer_result = 0, max_sort_length = 4096, group_concat_max_len = 67108864 /*M! , sql_if_exists = 0, alter_algorithm = 'DEFAULT' */;
 "
     .to_owned();
     if let Some(control) = control {

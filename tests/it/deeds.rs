@@ -5,16 +5,18 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use windrow::calls::Calls;
 use windrow::dialect::Dialect;
+use windrow::graph::Shared;
 
 use crate::harness::tests;
 use crate::oddities::{Answer, Odd, differences, groups, odd, timeless_call};
-use crate::support::graphs::graph_of;
-use crate::support::installation::Installation;
+use crate::support::graphs::{dolphinscheduler, graph_of};
+use crate::support::installation::{Installation, apply};
 use crate::unarchive::{self, contents, load};
 
 tests! {
     every_server: [
         each_deed_is_the_same_in_every_session,
+        files_are_applied_in_every_session,
     ],
 }
 
@@ -171,5 +173,31 @@ fn each_deed_is_the_same_in_every_session(dialect: Dialect) -> Result<()> {
         }
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// What keeps even who means it from making or changing a table, or lasts long.
+const LEFT_OUT: [&str; 4] = [
+    "default_tablespace",
+    "sql_require_primary_key",
+    "optimizer_search_depth",
+    "completion_type",
+];
+
+fn files_are_applied_in_every_session(dialect: Dialect) -> Result<()> {
+    let graph = dolphinscheduler(Shared::Closed);
+    let mut made = Installation::armed(dialect, &graph);
+    let settings: Vec<&str> = groups(dialect)
+        .iter()
+        .flat_map(|group| group.iter().copied())
+        .filter(|setting| !LEFT_OUT.iter().any(|name| setting.contains(name)))
+        .collect();
+    let mut plain = odd(&made, &[])?;
+    let before = timeless_call(&made, &mut plain, "verify", &json!({}))?;
+    let bundle = made.bundle(&graph);
+    apply(&mut odd(&made, &settings)?.session, &bundle);
+    ensure!(made.deviations(&graph).is_empty());
+    let after = timeless_call(&made, &mut plain, "verify", &json!({}))?;
+    ensure!(after == before, "{after} instead of {before}");
     Ok(())
 }

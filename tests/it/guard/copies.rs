@@ -75,13 +75,17 @@ impl Copy {
             }
         }
         // Roles are not in a dump: nobody may call anything until the installation is gone over.
-        if flavour == Flavour::Mysql {
-            let mut session = connect(&copy.url(name, "root"));
-            for routine in ["run", "purge", "preview", "verify", "set_hold"] {
-                let error = call(&mut session, Dialect::Mysql, control, routine, &json!({}));
-                let error = error.expect_err(routine);
-                assert_eq!(failure::errno(&error), Some(1449), "{routine}: {error:#}");
-            }
+        let mut session = connect(&copy.url(name, "root"));
+        for routine in ["run", "purge", "preview", "verify", "set_hold"] {
+            let error = call(
+                &mut session,
+                installation.dialect,
+                control,
+                routine,
+                &json!({}),
+            );
+            let error = error.expect_err(routine);
+            assert_eq!(failure::errno(&error), Some(1449), "{routine}: {error:#}");
         }
         let graph = Graph {
             name: control.trim_start_matches("windrow_").to_owned(),
@@ -135,6 +139,19 @@ fn dump(server: &Mysql, databases: &[&str]) -> Vec<String> {
             views.extend(texts(&format!("SHOW CREATE VIEW {database}.{view}"), 1));
         }
         dump.push(rows_of(server, database));
+        let routines = format!(
+            "SELECT routine_name FROM information_schema.routines WHERE routine_schema = '{database}' ORDER BY routine_name"
+        );
+        for routine in texts(&routines, 0) {
+            let create = format!("SHOW CREATE PROCEDURE {database}.{routine}");
+            let modes = texts(&create, 1);
+            dump.extend(
+                modes
+                    .iter()
+                    .map(|mode| format!("SET SESSION sql_mode = '{mode}'")),
+            );
+            dump.extend(texts(&create, 2));
+        }
     }
     dump.extend(views);
     dump.retain(|statement| !statement.is_empty());

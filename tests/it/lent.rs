@@ -180,7 +180,7 @@ fn what_somebody_may_do_with_ours_is_taken_back() -> Result<()> {
 
 fn rights_beside_tables_are_told() -> Result<()> {
     let server = Postgres::start(&Settings::default())?;
-    let [mut admin, _] = lent(&server, "postgres")?;
+    let [mut admin, mut installer] = lent(&server, "postgres")?;
     for role in ["owner", "operator", "auditor"] {
         for (given, taken, says) in [
             (
@@ -218,5 +218,13 @@ fn rights_beside_tables_are_told() -> Result<()> {
         ))?;
         is_clean(&mut admin, role)?;
     }
-    Ok(())
+    // What such a privilege has brought is a right like any.
+    admin.batch_execute(&format!(
+        "ALTER DEFAULT PRIVILEGES FOR ROLE dora GRANT DELETE ON TABLES TO {W}_owner;
+         SET ROLE dora; CREATE TABLE public.later (); RESET ROLE;
+         ALTER DEFAULT PRIVILEGES FOR ROLE dora REVOKE DELETE ON TABLES FROM {W}_owner"
+    ))?;
+    is_told(&mut admin, "later")?;
+    rig::install(&mut installer)?;
+    is_clean(&mut admin, "later")
 }

@@ -17,7 +17,7 @@ use super::{
     stamp,
 };
 use crate::dialect::Dialect;
-use crate::graph::{self, Figure, Graph, Single, Unit};
+use crate::graph::{self, Figure, Graph, Rule, Single, Unit};
 use crate::plan::{Plan, Purge};
 
 /// What stands in the registry of an installation about the whole of it.
@@ -458,6 +458,12 @@ pub(super) fn of_schedule(graph: &Graph, dialect: Dialect) -> String {
     written(&document)
 }
 
+/// Whether rows of the families of a rule may name rows of other ones.
+fn crosses(graph: &Graph, rule: &Rule) -> bool {
+    let mut members = rule.timed().into_iter().flat_map(|timed| &timed.members);
+    members.any(|it| !rule.crossings(it, graph.table(it.table)).is_empty())
+}
+
 /// The document of the rules: what is the same in all of them, and theirs, in the order in which a run takes them.
 pub(super) fn of_rules<'a>(
     graph: &Graph,
@@ -493,7 +499,6 @@ pub(super) fn of_rule(
         Some(single) => super::single::oldest(rule, single),
         None => rule.end_time.kind,
     };
-    let plain = timed.is_some_and(|timed| is_plain(graph, rule, timed));
     let postgres = dialect == Dialect::Postgres;
     let meets = !keeps::meets(graph, purge, dialect).is_empty();
     let document = RuleDocument {
@@ -535,11 +540,8 @@ pub(super) fn of_rule(
             Unit::Family => "family",
             Unit::Window => "window",
         }),
-        plain,
-        crosses: rule.timed().is_some_and(|timed| {
-            let mut members = timed.members.iter();
-            members.any(|it| !rule.crossings(it, graph.table(it.table)).is_empty())
-        }),
+        plain: timed.is_some_and(|timed| is_plain(graph, rule, timed)),
+        crosses: crosses(graph, rule),
         stamps: stamp::documents(graph, rule, dialect),
         along: families.then_some(if rule.last.is_some() {
             "started"

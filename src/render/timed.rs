@@ -103,13 +103,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         others: &others,
         dialect,
     };
-    let mut members: Vec<MemberView> = timed
-        .members
-        .iter()
-        .enumerate()
-        .map(|(index, member)| tables.member(index + 1, member))
-        .collect();
-    tables.say_left(&mut members);
+    let members = tables.members();
     let adopter = Adopter::new(graph, rule, timed, &roots, dialect);
     let root = members.iter().find(|member| member.root);
     let conditions = |row: &str| -> Vec<String> {

@@ -175,8 +175,18 @@ pub(super) struct Tables<'a> {
 }
 
 impl Tables<'_> {
+    /// Their views.
+    pub(super) fn members(&self) -> Vec<MemberView> {
+        let members = self.timed.members.iter().zip(1..);
+        let mut views: Vec<MemberView> = members
+            .map(|(member, position)| self.member(position, member))
+            .collect();
+        self.say_left(&mut views);
+        views
+    }
+
     /// One of them, by its position from 1.
-    pub(super) fn member(&self, position: usize, member: &Member) -> MemberView {
+    fn member(&self, position: usize, member: &Member) -> MemberView {
         let Tables {
             graph,
             rule,
@@ -188,11 +198,8 @@ impl Tables<'_> {
         let table = graph.table(member.table);
         let root = member.table == rule.root;
         let by_family = timed.unit == Unit::Family;
-        let key = table
-            .key
-            .first()
-            .map(|key| dialect.ident(&key.name))
-            .unwrap_or_default();
+        let key = table.key.first();
+        let key = key.map_or_else(String::new, |key| dialect.ident(&key.name));
         let family: Vec<String> = member
             .family
             .iter()
@@ -406,7 +413,7 @@ impl Tables<'_> {
     }
 
     /// Says which rows of no family stay because others belong to them.
-    pub(super) fn say_left(&self, views: &mut [MemberView]) {
+    fn say_left(&self, views: &mut [MemberView]) {
         let Tables { timed, dialect, .. } = *self;
         for (index, member) in timed.members.iter().enumerate() {
             // Those of the table's own rows that stay for others are not known yet.

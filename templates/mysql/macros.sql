@@ -606,21 +606,22 @@ FROM (
 BEGIN
     DECLARE v_found   bigint;
     DECLARE v_message varchar(128);
+    -- LIMIT: in a trigger the sql_select_limit of the session counts, and may be 0.
 {%- for edge in guard.edges %}
     -- {{ edge.child }} names a row of {{ edge.parent_name }}.
     IF {{ edge.present }}{% if changes %} AND ({{ edge.changed }}){% endif %} THEN
 {%- for way in edge.ways %}
         SELECT COUNT(*) INTO v_found FROM {{ edge.root }} AS r
         WHERE r.{{ edge.root_key }} = (SELECT {{ way.column }} FROM {{ way.from }} WHERE {{ way.names }})
-        LOCK IN SHARE MODE;
+        LIMIT 1 LOCK IN SHARE MODE;
         -- Gone, or not yet in the snapshot of this transaction.
         IF v_found = 0 THEN
             SELECT COUNT(*) INTO v_found FROM {{ edge.root }} AS r
             WHERE r.{{ edge.root_key }} = (SELECT {{ way.column }} FROM {{ way.from }} WHERE {{ way.names }} LOCK IN SHARE MODE)
-            LOCK IN SHARE MODE;
+            LIMIT 1 LOCK IN SHARE MODE;
         END IF;
 {%- endfor %}
-        SELECT COUNT(*) INTO v_found FROM {{ edge.parent }} AS p WHERE {{ edge.same }} LOCK IN SHARE MODE;
+        SELECT COUNT(*) INTO v_found FROM {{ edge.parent }} AS p WHERE {{ edge.same }} LIMIT 1 LOCK IN SHARE MODE;
         IF v_found = 0 THEN
             SET v_message = LEFT(CONCAT('{{ edge.child }} names a row of {{ edge.parent_name }} that is gone: ', {{ edge.value }}), 128);
             SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1452, MESSAGE_TEXT = v_message;

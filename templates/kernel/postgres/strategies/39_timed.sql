@@ -171,6 +171,7 @@ CREATE OR REPLACE FUNCTION gone_before(p_rule text, p_families text[], p_cutoff 
 RETURNS text[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path FROM CURRENT
+SET array_nulls = on
 AS $windrow$
 BEGIN
     RETURN (

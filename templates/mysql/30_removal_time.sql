@@ -323,6 +323,7 @@ BEGIN
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
+    CALL timed_faults();
     CALL timed_blame();
 {%- for member in rule.timed.members %}
 {%- if member.referrers %}

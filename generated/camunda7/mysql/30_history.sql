@@ -276,7 +276,7 @@ CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_kee
     IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
     ACT_HI_PROCINST in it first; a family that another session holds stays. p_dry: what goes in earlier batches is still there.
-    [body 060c32c1121b]'
+    [body 3a26d9effd64]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -572,6 +572,7 @@ BEGIN
     FROM work_named_15 AS n
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = n.id
     WHERE t.`ROOT_PROC_INST_ID_` IS NOT NULL;
+    CALL timed_faults();
     CALL timed_blame();
     INSERT INTO work_skip (skip_key, reason)
     SELECT t.`ID_`, 'REFERENCED'

@@ -17,7 +17,7 @@ pub(super) struct CrossingView {
 }
 
 /// How rows `r` of a table name rows `t`.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct NamerView {
     /// What names them, for a comment.
     why: String,
@@ -40,39 +40,23 @@ impl Tables<'_> {
         } = *self;
         let mut found = Vec::new();
         for named in &timed.members {
-            let namers = || -> Vec<NamerView> {
-                let each = timed.members.iter().flat_map(|member| {
-                    let edges = rule.crossings(member, graph.table(member.table));
-                    let edges = edges.into_iter().filter(|it| it.parent == named.table);
-                    edges.flat_map(|edge| self.namers(member, edge))
-                });
-                each.collect()
-            };
-            let columns = self
-                .belongs(named)
-                .into_iter()
-                .filter(|_| !namers().is_empty());
+            let each = timed.members.iter().flat_map(|member| {
+                let edges = rule.crossings(member, graph.table(member.table));
+                let edges = edges.into_iter().filter(|it| it.parent == named.table);
+                edges.flat_map(|edge| self.namers(member, edge))
+            });
+            let namers: Vec<NamerView> = each.collect();
+            if namers.is_empty() {
+                continue;
+            }
+            let columns = self.belongs(named).into_iter();
             found.extend(columns.map(|column| CrossingView {
                 table: table_name(graph, dialect, &graph.table(named.table).name),
                 column,
-                namers: namers(),
+                namers: namers.clone(),
             }));
         }
         found
-    }
-
-    /// The columns by which rows of a table are found by their family.
-    fn belongs(&self, member: &Member) -> Vec<String> {
-        let key = &self.graph.table(member.table).key;
-        let own = key.iter().filter(|_| member.table == self.rule.root);
-        let mut columns: Vec<&String> = member.family.iter().collect();
-        for key in own.map(|key| &key.name) {
-            if !columns.contains(&key) {
-                columns.push(key);
-            }
-        }
-        let columns = columns.into_iter();
-        columns.map(|column| self.dialect.ident(column)).collect()
     }
 
     /// One for each family that a row may be of: it goes with any of them, and is taken to stay with any.

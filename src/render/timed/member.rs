@@ -206,11 +206,7 @@ impl Tables<'_> {
             .map(|column| dialect.ident(column))
             .collect();
         let archive = archive::view(graph, rule, member.table, dialect);
-        let mut belongs = family.clone();
-        if root && !belongs.contains(&key) {
-            // The root of a family need not name itself.
-            belongs.push(key.clone());
-        }
+        let belongs = self.belongs(member);
         let named = match dialect {
             Dialect::Postgres => format!("o_named_{position}"),
             Dialect::Mysql | Dialect::Mariadb => format!("work_named_{position}"),
@@ -283,6 +279,19 @@ impl Tables<'_> {
         view.stays_before = view.stays.clone();
         self.say(&mut view, &families, &of_others);
         view
+    }
+
+    /// The columns by which rows of a table are found by their family.
+    pub(super) fn belongs(&self, member: &Member) -> Vec<String> {
+        let mut columns: Vec<&String> = member.family.iter().collect();
+        if member.table == self.rule.root {
+            // The root of a family need not name itself.
+            let key = self.graph.table(member.table).key.iter();
+            let key = key.map(|key| &key.name).take(1);
+            columns.extend(key.filter(|key| !member.family.contains(*key)));
+        }
+        let columns = columns.into_iter();
+        columns.map(|column| self.dialect.ident(column)).collect()
     }
 
     /// How the root of a row is found by each of its columns, where families go as such.

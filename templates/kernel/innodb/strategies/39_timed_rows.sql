@@ -186,7 +186,6 @@ SQL SECURITY DEFINER
 COMMENT 'Writes the families of work_root that stay to work_skip, by the first reason, and with those of work_tied to
     work_keep, which has what is held. What was added to work_next is told when its turn comes.'
 BEGIN
-    CALL timed_faults();
     INSERT INTO work_skip (skip_key, reason)
     SELECT f.family, ELT(f.fault, 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED')
     FROM (
@@ -397,6 +396,8 @@ BEGIN
     CALL perform(p_rule, 'judge', '@windrow_cutoff, @windrow_as_of, @windrow_lock');
     IF v_crosses THEN
         CALL timed_crossings(p_rule, p_cutoff IS NULL);
+    ELSE
+        CALL timed_faults();
     END IF;
     CALL timed_blame();
     CALL timed_targets();

@@ -523,7 +523,8 @@ DECLARE
     v_rows     bigint[];
     v_skipped  text[];
     v_single   text;
-    v_crosses  boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
+    v_strategy text;
+    v_crosses  boolean;
     v_sqlstate text;
     v_message  text;
 BEGIN
@@ -540,11 +541,12 @@ BEGIN
         PERFORM take_tables(p_run);
         PERFORM look_again(p_run);
         LOCK TABLE latch IN ROW SHARE MODE;
-        IF (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule) = 'end-time' THEN
+        SELECT r.strategy, r.document ? 'crosses' INTO v_strategy, v_crosses FROM rule AS r WHERE r.rule = p_rule;
+        IF v_strategy = 'end-time' THEN
             SELECT n.o_families, n.o_rows, n.o_skipped
             INTO v_families, v_rows, v_skipped
             FROM end_time_named(p_run, p_rule, p_keys, v_run.as_of) AS n;
-        ELSIF (SELECT r.strategy FROM rule AS r WHERE r.rule = p_rule) IN ('removal-time', 'age') THEN
+        ELSIF v_strategy IN ('removal-time', 'age') THEN
             SELECT n.o_families, n.o_rows, n.o_skipped
             INTO v_families, v_rows, v_skipped
             FROM timed_named(p_run, p_rule, p_keys, v_run.as_of) AS n;

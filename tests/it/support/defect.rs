@@ -96,25 +96,32 @@ fn replace(bundle: &mut Bundle, from: &str, to: &str, chosen: impl Fn(&str) -> b
 
 /// Where a text stands in another one, from where to where. Any space is as good as another: it does not matter how lines end.
 fn place(text: &str, wanted: &str) -> Option<(usize, usize)> {
+    let words = wanted.trim_start();
+    let indented = words.len() < wanted.len();
+    let first = words.split_whitespace().next()?;
     let end = |from: usize| {
-        let mut rest = &text[from..];
-        let mut wanted = wanted;
-        while let Some(sign) = wanted.chars().next() {
+        let mut rest = text[from..].strip_prefix(first)?;
+        let mut words = &words[first.len()..];
+        while let Some(sign) = words.chars().next() {
             if sign.is_whitespace() {
                 let behind = rest.trim_start();
                 if behind.len() == rest.len() {
                     return None;
                 }
-                (rest, wanted) = (behind, wanted.trim_start());
+                (rest, words) = (behind, words.trim_start());
             } else {
                 rest = rest.strip_prefix(sign)?;
-                wanted = &wanted[sign.len_utf8()..];
+                words = &words[sign.len_utf8()..];
             }
         }
         Some(text.len() - rest.len())
     };
-    let mut places = text.char_indices();
-    places.find_map(|(at, _)| Some((at, end(at)?)))
+    let mut places = text.match_indices(first);
+    places.find_map(|(at, _)| {
+        let spaced = text[..at].trim_end().len();
+        let start = if indented { spaced } else { at };
+        (!indented || spaced < at).then_some((start, end(at)?))
+    })
 }
 
 /// Whether this process has a defect: nobody needs the smallest example then.

@@ -67,13 +67,13 @@ impl Lot {
 
     /// The catalogs of both databases, one after the other: for a list of names MariaDB reads all databases of the server.
     fn look(&self, session: &mut Session) -> anyhow::Result<Vec<db::Row>> {
-        let keys = match self.dialect {
-            Dialect::Mysql => KEYS.replace("innodb_sys_", "innodb_"),
-            _ => KEYS.to_owned(),
+        let (keys, routines) = match self.dialect {
+            Dialect::Mysql => (KEYS.replace("innodb_sys_", "innodb_"), ROUTINES),
+            _ => (KEYS.to_owned(), PROC),
         };
         let mut all = Vec::new();
         for name in [&self.name, &self.control] {
-            for select in CATALOG.into_iter().chain([keys.as_str()]) {
+            for select in CATALOG.into_iter().chain([keys.as_str(), routines]) {
                 all.extend(session.query(&select.replace("THIS", name), &[])?);
             }
         }
@@ -235,14 +235,20 @@ const KEYS: &str = "SELECT f.id, f.for_name, f.ref_name, f.type, c.for_col_name,
     WHERE f.for_name LIKE 'THIS/%' OR f.ref_name LIKE 'THIS/%'
     ORDER BY f.id, c.pos";
 
+const ROUTINES: &str = "SELECT routine_name, routine_type, SHA2(routine_definition, 256), security_type, definer, sql_mode, created
+    FROM information_schema.routines WHERE routine_schema = 'THIS' ORDER BY 1";
+
+/// The same of MariaDB, whose information_schema reads the routines of all databases.
+const PROC: &str = "SELECT name, type, SHA2(body_utf8, 256), security_type, definer, sql_mode, created
+    FROM mysql.proc WHERE db = 'THIS' ORDER BY 1, 2";
+
 /// All else that a statement can change but rows.
-const CATALOG: [&str; 12] = [
+const CATALOG: [&str; 11] = [
     "SELECT table_name, table_type, engine, table_collation, table_comment FROM information_schema.tables WHERE table_schema = 'THIS' ORDER BY 1",
     "SELECT table_name, ordinal_position, column_name, column_type, is_nullable, column_default, extra, collation_name FROM information_schema.columns WHERE table_schema = 'THIS' ORDER BY 1, 2",
     "SELECT table_name, index_name, seq_in_index, column_name, sub_part, non_unique FROM information_schema.statistics WHERE table_schema = 'THIS' ORDER BY 1, 2, 3",
     "SELECT constraint_name, check_clause FROM information_schema.check_constraints WHERE constraint_schema = 'THIS' ORDER BY 1, 2",
     "SELECT trigger_name, event_object_table, event_manipulation, action_timing, SHA2(action_statement, 256) FROM information_schema.triggers WHERE event_object_schema = 'THIS' ORDER BY 1",
-    "SELECT routine_name, routine_type, SHA2(routine_definition, 256), security_type, definer, sql_mode, created FROM information_schema.routines WHERE routine_schema = 'THIS' ORDER BY 1",
     "SELECT table_name, SHA2(view_definition, 256) FROM information_schema.views WHERE table_schema = 'THIS' ORDER BY 1",
     "SELECT event_name, status, interval_value, interval_field, SHA2(event_definition, 256) FROM information_schema.events WHERE event_schema = 'THIS' ORDER BY 1",
     "SELECT host, db, user FROM mysql.db WHERE db = 'THIS' ORDER BY 1, 2, 3",

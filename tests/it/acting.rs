@@ -25,6 +25,10 @@ tests! {
         what_comes_to_act_as_a_run_begins_ends_it,
         what_comes_to_act_on_what_is_set_during_a_batch_finds_nothing_set,
     ],
+    on_postgres: [
+        a_rule_that_becomes_another_is_told,
+        what_acts_is_judged_by_the_spec_that_is_there,
+    ],
     on_mariadb: [
         a_table_that_keeps_what_its_rows_were_is_told,
     ],
@@ -265,6 +269,53 @@ fn what_comes_to_act_ends_a_run(dialect: Dialect) {
             act.make
         );
     }
+}
+
+/// A rule on UPDATE of a table whose rows only go does no harm. The same one, to the server, may be on DELETE a moment later.
+fn a_rule_that_becomes_another_is_told() {
+    let mut installation = made(Dialect::Postgres);
+    let harmless = "CREATE OR REPLACE RULE acts AS ON UPDATE TO arts DO ALSO DELETE FROM audit";
+    let acts = "CREATE OR REPLACE RULE acts AS ON DELETE TO arts DO ALSO DELETE FROM audit";
+    let told = "table arts has the rule acts, which acts on DELETE";
+    installation.execute(harmless);
+    installation.arm();
+    let run = changed_during_a_run(&mut installation, acts);
+    let reason = run["reason"].as_str().unwrap_or_default();
+    assert!(run["status"] == "failed" && reason.contains(told), "{run}");
+    assert_eq!(installation.number("SELECT COUNT(*) FROM audit"), 2);
+    installation.execute(harmless);
+    installation.arm();
+    installation.execute(acts);
+    let error = installation
+        .run(json!({}))
+        .expect_err("a rule that acts is there");
+    assert_told(&error, told);
+}
+
+/// Nothing acted by the spec that was armed. Who breaks off an installation has another one.
+fn what_acts_is_judged_by_the_spec_that_is_there() {
+    let mut installation = made(Dialect::Postgres);
+    installation.execute(
+        "ALTER TABLE uses ADD CONSTRAINT acts FOREIGN KEY (run_id) REFERENCES runs (id) ON DELETE CASCADE",
+    );
+    installation.arm();
+    let edge = r#"uses = { key = "id integer", parents = ["run_id -> runs.id"#;
+    let other = SPEC.replace(edge, &format!("{edge} set null"));
+    assert_ne!(other, SPEC);
+    let bundle = installation.bundle(&graph_of(&other));
+    for statement in bundle.files.iter().flat_map(|file| &file.statements) {
+        installation.execute(&statement.sql);
+        if statement.what.to_string() == "register the tables of the spec" {
+            break;
+        }
+    }
+    let error = installation
+        .run(json!({}))
+        .expect_err("a key that the spec does not know");
+    assert_told(
+        &error,
+        "table uses references runs by acts (on delete cascade)",
+    );
 }
 
 /// A run has looked at the catalog, and waits for a row of the ledger before its first batch. What comes to act meanwhile is not

@@ -305,7 +305,7 @@ fn edited(client: &mut Client) -> Result<()> {
             drift.len() == 1 && drift[0].contains(says),
             "{change}: {drift:?}"
         );
-        rig::install(client)?;
+        rig::schedule(client)?;
         // Who has stopped a job may want it so.
         let fine = told(client, &active(true))?;
         let left = drifted(client)?;

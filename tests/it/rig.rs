@@ -49,6 +49,11 @@ pub(crate) fn install(client: &mut Client) -> Result<()> {
     apply(client, |name| name < "90")
 }
 
+/// Applies the file of the schedule alone.
+pub(crate) fn schedule(client: &mut Client) -> Result<()> {
+    apply(client, |name| name.starts_with("60"))
+}
+
 /// Applies the file that undoes everything.
 pub(crate) fn uninstall(client: &mut Client) -> Result<()> {
     apply(client, |name| name.starts_with("90"))

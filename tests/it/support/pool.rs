@@ -239,7 +239,8 @@ const ROUTINES: &str = "SELECT routine_name, routine_type, SHA2(routine_definiti
     FROM information_schema.routines WHERE routine_schema = 'THIS' ORDER BY 1";
 
 /// The same of MariaDB, whose information_schema reads the routines of all databases.
-const PROC: &str = "SELECT name, type, SHA2(body_utf8, 256), security_type, definer, sql_mode, created
+const PROC: &str =
+    "SELECT name, type, SHA2(body_utf8, 256), security_type, definer, sql_mode, created
     FROM mysql.proc WHERE db = 'THIS' ORDER BY 1, 2";
 
 /// All else that a statement can change but rows.

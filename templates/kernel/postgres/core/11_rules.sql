@@ -81,6 +81,19 @@ ALTER TABLE known_edge REPLICA IDENTITY FULL;
 COMMENT ON TABLE known_edge IS
     'The edges of the spec, column by column: own of table_name is compared with named of parent. Written by an installation.';
 
+-- catalog_state: what the catalog said of the tables of the spec: when nothing was seen to act (run_id -1), when somebody armed
+-- windrow (run_id 0), and when each run that is open began.
+--# create table catalog_state
+CREATE TABLE IF NOT EXISTS catalog_state (
+    run_id   bigint      NOT NULL PRIMARY KEY,
+    state    jsonb       NOT NULL,
+    taken_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+--# comment on table catalog_state
+COMMENT ON TABLE catalog_state IS
+    'What catalog_now() said when strangers() found nothing that acts (run_id -1), when somebody armed windrow or installed it anew '
+    '(run_id 0), and when each open run began. Every batch compares it.';
+
 -- spelling_of: what a value of a type looks like. It has one spelling, the server's own: two policies for one scope would leave
 -- open which of them holds.
 --# create function spelling_of
@@ -113,6 +126,8 @@ DECLARE
 BEGIN
     DELETE FROM rule_limit AS l WHERE NOT p_document -> 'rules' ? l.rule;
     DELETE FROM rule AS r WHERE NOT p_document -> 'rules' ? r.rule;
+    -- What acts is judged anew.
+    DELETE FROM catalog_state AS s WHERE s.run_id = -1;
     DELETE FROM known_table;
     INSERT INTO known_table (name, columns, goes, sets, is_archived)
     SELECT

@@ -54,6 +54,7 @@ BEGIN
     DELETE FROM catalog_state AS s WHERE s.run_id = 0;
     INSERT INTO catalog_state (run_id, state)
     VALUES (0, catalog_now());
+    PERFORM note_clean(s.state) FROM catalog_state AS s WHERE s.run_id = 0;
     PERFORM check_catalog();
     UPDATE control
     SET armed = true,

@@ -30,6 +30,36 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },
     Defect {
+        name: "clean-for-ever",
+        what: "what acts is not looked for once nothing has acted, whatever the catalog says by now",
+        postgres: &[edit(
+            "WHERE s.run_id = -1 AND s.state = v_now",
+            "WHERE s.run_id = -1",
+        )],
+        mysql: &[],
+        noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
+    },
+    Defect {
+        name: "clean-by-another-spec",
+        what: "that nothing acted by the spec before is taken for a verdict by the present one",
+        postgres: &[edit(
+            "DELETE FROM catalog_state AS s WHERE s.run_id = -1;",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &["acting::what_acts_is_judged_by_the_spec_that_is_there"],
+    },
+    Defect {
+        name: "rule-by-identity",
+        what: "a rule that was replaced by one of another event passes for the one that was there",
+        postgres: &[edit(
+            "format('%s %s', r.ev_type, r.ev_enabled)",
+            "r.ev_enabled::text",
+        )],
+        mysql: &[],
+        noticed_by: &["acting::a_rule_that_becomes_another_is_told"],
+    },
+    Defect {
         name: "catalog-noted-late",
         what: "what came between the look at the catalog and the begin of a run is noted as if it had been looked at",
         postgres: &[edit(

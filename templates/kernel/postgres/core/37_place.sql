@@ -12,7 +12,8 @@ AS $windrow$
         '/',
         s.system_identifier, greatest(k.timeline_id, r.min_recovery_end_timeline), current_setting('port'), d.oid, d.datname,
         current_setting('cluster_name'), current_setting('listen_addresses'),
-        coalesce((SELECT p.setting FROM pg_settings AS p WHERE p.name = 'data_directory'), '?'),
+        -- As pg_settings shows it, which takes a hundred times as long.
+        CASE WHEN pg_has_role('pg_read_all_settings', 'USAGE') THEN current_setting('data_directory') ELSE '?' END,
         CASE WHEN c.server_identity LIKE '%/started %'
             THEN to_char(pg_postmaster_start_time() AT TIME ZONE 'UTC', '"started "YYYY-MM-DD"T"HH24:MI:SS.US"Z"') END
     )

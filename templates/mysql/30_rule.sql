@@ -61,33 +61,29 @@ SQL SECURITY DEFINER
 COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body @body@]'
 BEGIN
 {%- if rule.per and rule.opt_in %}
+    DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
-    DECLARE v_count    bigint DEFAULT 0;
-    DECLARE v_before   bigint DEFAULT p_limit - 1;
-    DECLARE v_bound    datetime(6) DEFAULT {{ rule.greatest_time }};
-{%- if rule.otherwise %}
-    -- The index on the expression serves only what is compared with a constant.
-    DECLARE v_after    datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c);
-{%- endif %}
-    -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
-    -- cursor on, and what earlier batches deleted before it is not passed again.
+    DECLARE v_after    datetime(6);
+    DECLARE v_chunk    bigint;
+    DECLARE v_bound    datetime(6);
+    DECLARE v_new      bigint DEFAULT p_limit;
+    CALL scopes_ahead(v_anew);
+    -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
+    -- and what earlier batches deleted is not passed again.
     scopes: LOOP
-        SELECT MIN(s.position) INTO v_position FROM work_scope AS s WHERE s.position > v_position;
+        CALL next_scope(p_limit, v_anew, v_position, v_after, v_chunk, v_bound, v_new);
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended)
-        SELECT i.{{ rule.key }}, {{ rule.ended }}
+        INSERT INTO work_due (id, ended, position)
+        SELECT i.{{ rule.key }}, {{ rule.ended }}, v_position
         FROM work_scope AS s
-        STRAIGHT_JOIN work_cursor AS c
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
         WHERE s.position = v_position
-          AND c.only_row = 1
           AND {{ rule.ended }} < s.cutoff
-          AND {{ rule.ended }} <= v_bound
-          AND {{ rule.ended }} >= {% if rule.otherwise %}v_after{% else %}c.ended{% endif %}
-          AND ({{ rule.ended }} > c.ended OR i.{{ rule.key }} > c.id)
+          AND {{ rule.ended }} >= v_after
+          AND ({{ rule.ended }} > v_after OR i.{{ rule.key }} > s.ahead_id)
 {%- for predicate in rule.eligible %}
           AND {{ predicate }}
 {%- endfor %}
@@ -96,15 +92,10 @@ BEGIN
           {{ <w.not_newest rule /> | indent(width=10) }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}
-        LIMIT p_limit;
-        SET v_count = v_count + ROW_COUNT();
-        -- Other scopes need not be read beyond what is already there.
-        IF v_count >= p_limit THEN
-            SELECT d.ended INTO v_bound FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
-        END IF;
+        LIMIT v_chunk;
+        CALL scope_read(ROW_COUNT(), v_position, v_chunk, v_new);
     END LOOP scopes;
-    INSERT INTO work_root (id, ended)
-    SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    CALL roots_ahead(p_limit);
 {%- else %}
     DECLARE v_newest  datetime(6);
     DECLARE v_default datetime(6);

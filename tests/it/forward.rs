@@ -17,6 +17,7 @@ tests! {
         a_rule_without_an_end_leaves_time_to_the_next,
         a_rule_of_one_table_leaves_time_to_the_next,
         another_spec_begins_at_the_oldest,
+        a_run_that_goes_around_takes_what_came_free_before_its_start,
     ],
 }
 
@@ -120,6 +121,34 @@ fn left(installation: &mut Installation, table: &str) -> Vec<String> {
 
 fn run(installation: &mut Installation) -> Value {
     installation.run(json!({})).expect("a run")
+}
+
+/// A run that begins where the one before left off ends there, too: what was passed over before may go by then.
+fn a_run_that_goes_around_takes_what_came_free_before_its_start(dialect: Dialect) {
+    let by_scope = end_time("job").replace(
+        "default = \"30d\"",
+        "default = \"30d\", per = \"state integer\", opt_in = true",
+    );
+    for rules in [end_time("job"), by_scope] {
+        let mut installation = installation(dialect, &rules);
+        fill(&mut installation, "job", "jobs");
+        if rules.contains("opt_in") {
+            let policy = json!({"rule": "jobs", "scope": "1", "retention": "30d"});
+            installation.set_policy(policy).expect("a policy");
+        }
+        assert_eq!(run(&mut installation)["status"], "stopped");
+        let release = json!({"rule": "jobs", "key": "1"});
+        installation.call("release_hold", release).expect("no hold");
+        for (name, value) in [("nice", 0), ("time_budget", 600)] {
+            let options = json!({"rule": "jobs", "name": name, "value": value});
+            installation
+                .call("set_setting", options)
+                .expect("a setting");
+        }
+        assert_eq!(run(&mut installation)["reason"], "nothing left");
+        let held: Vec<String> = (2..=STAY).map(|id| id.to_string()).collect();
+        assert_eq!(left(&mut installation, "job"), held, "{rules}");
+    }
 }
 
 /// Runs until something is true of what is left.

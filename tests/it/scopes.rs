@@ -11,9 +11,16 @@ tests! {
     each_server: [
         a_scope_that_is_never_null_has_the_default_of_the_spec,
         the_oldest_of_many_scopes_go_first,
+        a_policy_counts_from_the_next_batch_on,
     ],
     on_postgres: [
         a_search_of_many_scopes_reads_little_more_than_it_takes,
+    ],
+    on_mysql: [
+        batches_of_many_scopes_read_little_more_on_mysql,
+    ],
+    on_mariadb: [
+        batches_of_many_scopes_read_little_more_on_mariadb,
     ],
 }
 
@@ -91,8 +98,8 @@ end_time   = "at"
 retention  = { default = "30d", per = "project bigint", opt_in = true }
 "#;
 
-/// Many scopes, of which each third has its families three times as close to each other.
-fn listed(dialect: Dialect) -> Installation {
+/// Some scopes, of which each third has its families three times as close to each other.
+fn listed(dialect: Dialect, scopes: i64) -> Installation {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
@@ -101,7 +108,7 @@ fn listed(dialect: Dialect) -> Installation {
         "CREATE TABLE job (id bigint PRIMARY KEY, project bigint NOT NULL, state integer NOT NULL, at {time} NOT NULL);"
     );
     let mut database = Installation::of(dialect, &schema, &graph_of(LISTED));
-    let minutes = "n * (1 + n % 60 % 3)";
+    let minutes = format!("n * (1 + n % {SCOPES} % 3)");
     let at = match dialect {
         Dialect::Postgres => format!("timestamp '2020-01-01' + {minutes} * interval '1 minute'"),
         Dialect::Mysql | Dialect::Mariadb => {
@@ -109,10 +116,10 @@ fn listed(dialect: Dialect) -> Installation {
         }
     };
     database.execute(&format!(
-        "INSERT INTO job SELECT n, n % {SCOPES}, 1, {at} FROM {}",
+        "INSERT INTO job SELECT n, n % {scopes}, 1, {at} FROM {}",
         numbers(dialect, SCOPES * FAMILIES)
     ));
-    for scope in 0..SCOPES {
+    for scope in 0..scopes {
         let policy = json!({"rule": "jobs", "scope": scope.to_string(), "retention": "30d"});
         database.set_policy(policy).expect("a policy");
     }
@@ -121,7 +128,7 @@ fn listed(dialect: Dialect) -> Installation {
 }
 
 fn the_oldest_of_many_scopes_go_first(dialect: Dialect) {
-    let mut database = listed(dialect);
+    let mut database = listed(dialect, SCOPES);
     let mut left = database.texts("SELECT CONCAT(id, '') FROM job ORDER BY at, id");
     for _ in 0..3 {
         let run = database.run(json!({"run_families": 70})).expect("a run");
@@ -132,9 +139,36 @@ fn the_oldest_of_many_scopes_go_first(dialect: Dialect) {
     }
 }
 
+/// A run has read the policies, and roots of every scope, before its first batch.
+fn a_policy_counts_from_the_next_batch_on(dialect: Dialect) {
+    let mut database = listed(dialect, 6);
+    database
+        .set_setting("batch_families", 30)
+        .expect("a setting");
+    let dropped = json!({"rule": "jobs", "scope": "5"});
+    database.call("drop_policy", dropped).expect("no policy");
+    let run = database.run_meanwhile(json!({}), |database| {
+        let gone = database.number("SELECT COUNT(*) FROM job WHERE project = 3");
+        assert!(gone < SCOPES * FAMILIES / 6, "{gone}");
+        for policy in [
+            json!({"rule": "jobs", "scope": "3", "enabled": false}),
+            json!({"rule": "jobs", "scope": "4", "retention": "36500d"}),
+            json!({"rule": "jobs", "scope": "5", "retention": "30d"}),
+        ] {
+            database.set_policy(policy).expect("a policy");
+        }
+    });
+    assert_eq!(run.expect("a run")["status"], "done");
+    let left = database.texts(
+        "SELECT CONCAT(project, ': ', CASE WHEN COUNT(*) > 900 THEN 'most' ELSE 'few' END) FROM job GROUP BY project ORDER BY project",
+    );
+    // What lies before the cursor of the run is for the next one.
+    assert_eq!(left, ["3: most", "4: most", "5: few"]);
+}
+
 /// Each scope was read as far as if the others had nothing: batches took longer with every policy.
 fn a_search_of_many_scopes_reads_little_more_than_it_takes() {
-    let mut database = listed(Dialect::Postgres);
+    let mut database = listed(Dialect::Postgres, SCOPES);
     let read = "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE relname = 'job' AND indexrelname <> 'job_pkey'";
     database.execute("ANALYZE job");
     let search = |database: &mut Installation, limit: i64| {
@@ -156,4 +190,42 @@ fn a_search_of_many_scopes_reads_little_more_than_it_takes() {
         (FAMILIES..10 * FAMILIES).contains(&rows),
         "{rows} entries of the index for {FAMILIES} families of {SCOPES} scopes"
     );
+}
+
+/// What a run of many batches reads of rows and entries of indexes, as the server counts it.
+fn read_by_a_run(dialect: Dialect, scopes: i64) -> i64 {
+    let mut database = listed(dialect, scopes);
+    database
+        .set_setting("batch_families", 5)
+        .expect("a setting");
+    let counts =
+        "SHOW SESSION STATUS WHERE variable_name IN ('Handler_read_key', 'Handler_read_next')";
+    let counted = |database: &mut Installation| -> i64 {
+        let rows = database.rows(counts);
+        let counts = rows.iter().map(|row| row[1].as_deref().unwrap_or_default());
+        counts
+            .map(|count| count.parse::<i64>().expect("a number"))
+            .sum()
+    };
+    let before = counted(&mut database);
+    let run = database.run(json!({"run_families": 400})).expect("a run");
+    assert_eq!(run["rules"][0]["batches"], 80, "{run}");
+    counted(&mut database) - before
+}
+
+/// Each batch looked for the next roots of every scope.
+fn batches_of_many_scopes_read_little_more(dialect: Dialect) {
+    let (one, many) = (read_by_a_run(dialect, 1), read_by_a_run(dialect, SCOPES));
+    assert!(
+        many < one * 2,
+        "{many} with {SCOPES} scopes, {one} with one"
+    );
+}
+
+fn batches_of_many_scopes_read_little_more_on_mysql() {
+    batches_of_many_scopes_read_little_more(Dialect::Mysql);
+}
+
+fn batches_of_many_scopes_read_little_more_on_mariadb() {
+    batches_of_many_scopes_read_little_more(Dialect::Mariadb);
 }

@@ -33,33 +33,31 @@ END$$
 -- dag_runs_next: the next roots to judge, oldest first, after a cursor. Reads, decides nothing.
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_next$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_next(IN p_limit bigint) SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 90f28128820a]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 4f6a22215cff]'
 BEGIN
+    DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
-    DECLARE v_count    bigint DEFAULT 0;
-    DECLARE v_before   bigint DEFAULT p_limit - 1;
-    DECLARE v_bound    datetime(6) DEFAULT '2038-01-19 03:14:07';
-    -- The index on the expression serves only what is compared with a constant.
-    DECLARE v_after    datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c);
-    -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
-    -- cursor on, and what earlier batches deleted before it is not passed again.
+    DECLARE v_after    datetime(6);
+    DECLARE v_chunk    bigint;
+    DECLARE v_bound    datetime(6);
+    DECLARE v_new      bigint DEFAULT p_limit;
+    CALL scopes_ahead(v_anew);
+    -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
+    -- and what earlier batches deleted is not passed again.
     scopes: LOOP
-        SELECT MIN(s.position) INTO v_position FROM work_scope AS s WHERE s.position > v_position;
+        CALL next_scope(p_limit, v_anew, v_position, v_after, v_chunk, v_bound, v_new);
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended)
-        SELECT i.`id`, coalesce(i.`end_date`, i.`updated_at`)
+        INSERT INTO work_due (id, ended, position)
+        SELECT i.`id`, coalesce(i.`end_date`, i.`updated_at`), v_position
         FROM work_scope AS s
-        STRAIGHT_JOIN work_cursor AS c
         STRAIGHT_JOIN `airflow`.`dag_run` AS i ON i.`dag_id` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`id`
         WHERE s.position = v_position
-          AND c.only_row = 1
           AND coalesce(i.`end_date`, i.`updated_at`) < s.cutoff
-          AND coalesce(i.`end_date`, i.`updated_at`) <= v_bound
           AND coalesce(i.`end_date`, i.`updated_at`) >= v_after
-          AND (coalesce(i.`end_date`, i.`updated_at`) > c.ended OR i.`id` > c.id)
+          AND (coalesce(i.`end_date`, i.`updated_at`) > v_after OR i.`id` > s.ahead_id)
           AND i.`state` IN ('success', 'failed')
           AND g.id IS NULL
           -- The newest 1 of each dag_id, run_type stay.
@@ -123,15 +121,10 @@ BEGIN
               )
           )
         ORDER BY coalesce(i.`end_date`, i.`updated_at`), i.`id`
-        LIMIT p_limit;
-        SET v_count = v_count + ROW_COUNT();
-        -- Other scopes need not be read beyond what is already there.
-        IF v_count >= p_limit THEN
-            SELECT d.ended INTO v_bound FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
-        END IF;
+        LIMIT v_chunk;
+        CALL scope_read(ROW_COUNT(), v_position, v_chunk, v_new);
     END LOOP scopes;
-    INSERT INTO work_root (id, ended)
-    SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    CALL roots_ahead(p_limit);
 END$$
 
 -- dag_runs_members: the rows of one depth of work_seen.

@@ -54,43 +54,38 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.process_instances_next$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.process_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body ef5b16c41160]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body b28383ab35b7]'
 BEGIN
+    DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
-    DECLARE v_count    bigint DEFAULT 0;
-    DECLARE v_before   bigint DEFAULT p_limit - 1;
-    DECLARE v_bound    datetime(6) DEFAULT '9999-12-31 23:59:59';
-    -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
-    -- cursor on, and what earlier batches deleted before it is not passed again.
+    DECLARE v_after    datetime(6);
+    DECLARE v_chunk    bigint;
+    DECLARE v_bound    datetime(6);
+    DECLARE v_new      bigint DEFAULT p_limit;
+    CALL scopes_ahead(v_anew);
+    -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
+    -- and what earlier batches deleted is not passed again.
     scopes: LOOP
-        SELECT MIN(s.position) INTO v_position FROM work_scope AS s WHERE s.position > v_position;
+        CALL next_scope(p_limit, v_anew, v_position, v_after, v_chunk, v_bound, v_new);
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended)
-        SELECT i.`ID_`, i.`END_TIME_`
+        INSERT INTO work_due (id, ended, position)
+        SELECT i.`ID_`, i.`END_TIME_`, v_position
         FROM work_scope AS s
-        STRAIGHT_JOIN work_cursor AS c
         STRAIGHT_JOIN `camunda7`.`ACT_HI_PROCINST` AS i ON i.`PROC_DEF_ID_` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`ID_`
         WHERE s.position = v_position
-          AND c.only_row = 1
           AND i.`END_TIME_` < s.cutoff
-          AND i.`END_TIME_` <= v_bound
-          AND i.`END_TIME_` >= c.ended
-          AND (i.`END_TIME_` > c.ended OR i.`ID_` > c.id)
+          AND i.`END_TIME_` >= v_after
+          AND (i.`END_TIME_` > v_after OR i.`ID_` > s.ahead_id)
           AND i.`STATE_` IN ('COMPLETED', 'EXTERNALLY_TERMINATED', 'INTERNALLY_TERMINATED')
           AND g.id IS NULL
         ORDER BY i.`END_TIME_`, i.`ID_`
-        LIMIT p_limit;
-        SET v_count = v_count + ROW_COUNT();
-        -- Other scopes need not be read beyond what is already there.
-        IF v_count >= p_limit THEN
-            SELECT d.ended INTO v_bound FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
-        END IF;
+        LIMIT v_chunk;
+        CALL scope_read(ROW_COUNT(), v_position, v_chunk, v_new);
     END LOOP scopes;
-    INSERT INTO work_root (id, ended)
-    SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    CALL roots_ahead(p_limit);
 END$$
 
 -- process_instances_members: the rows of one depth of work_seen, and the links of them.

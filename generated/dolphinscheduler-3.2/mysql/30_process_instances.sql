@@ -20,44 +20,39 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_next$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_next(IN p_limit bigint)
     SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body 356277271af4]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body cbaedb2e5a4c]'
 BEGIN
+    DECLARE v_anew     boolean;
     DECLARE v_position integer DEFAULT 0;
-    DECLARE v_count    bigint DEFAULT 0;
-    DECLARE v_before   bigint DEFAULT p_limit - 1;
-    DECLARE v_bound    datetime(6) DEFAULT '9999-12-31 23:59:59';
-    -- Scope by scope: its value and the cursor are constants of the statement then, so that the index is read from the
-    -- cursor on, and what earlier batches deleted before it is not passed again.
+    DECLARE v_after    datetime(6);
+    DECLARE v_chunk    bigint;
+    DECLARE v_bound    datetime(6);
+    DECLARE v_new      bigint DEFAULT p_limit;
+    CALL scopes_ahead(v_anew);
+    -- Scope by scope: its value and where it goes on are constants of the statement then, so that the index is read from there on,
+    -- and what earlier batches deleted is not passed again.
     scopes: LOOP
-        SELECT MIN(s.position) INTO v_position FROM work_scope AS s WHERE s.position > v_position;
+        CALL next_scope(p_limit, v_anew, v_position, v_after, v_chunk, v_bound, v_new);
         IF v_position IS NULL THEN
             LEAVE scopes;
         END IF;
-        INSERT INTO work_due (id, ended)
-        SELECT i.`id`, i.`end_time`
+        INSERT INTO work_due (id, ended, position)
+        SELECT i.`id`, i.`end_time`, v_position
         FROM work_scope AS s
-        STRAIGHT_JOIN work_cursor AS c
         STRAIGHT_JOIN `dolphinscheduler`.`t_ds_process_instance` AS i ON i.`project_code` = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.`id`
         WHERE s.position = v_position
-          AND c.only_row = 1
           AND i.`end_time` < s.cutoff
-          AND i.`end_time` <= v_bound
-          AND i.`end_time` >= c.ended
-          AND (i.`end_time` > c.ended OR i.`id` > c.id)
+          AND i.`end_time` >= v_after
+          AND (i.`end_time` > v_after OR i.`id` > s.ahead_id)
           AND i.`is_sub_process` = 0
           AND i.`state` IN (3, 5, 6, 7)
           AND g.id IS NULL
         ORDER BY i.`end_time`, i.`id`
-        LIMIT p_limit;
-        SET v_count = v_count + ROW_COUNT();
-        -- Other scopes need not be read beyond what is already there.
-        IF v_count >= p_limit THEN
-            SELECT d.ended INTO v_bound FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1;
-        END IF;
+        LIMIT v_chunk;
+        CALL scope_read(ROW_COUNT(), v_position, v_chunk, v_new);
     END LOOP scopes;
-    INSERT INTO work_root (id, ended)
-    SELECT d.id, d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT p_limit;
+    CALL roots_ahead(p_limit);
 END$$
 
 -- process_instances_members: the rows of one depth of work_seen, and the links of them.

@@ -2,8 +2,8 @@
 --# create procedure end_time_open
 CREATE PROCEDURE end_time_open(IN p_rule varchar(64))
 SQL SECURITY DEFINER
-COMMENT 'Makes the work tables that outlive a batch, with the types of work_type: the cursor, what a dry run or preview
-    counted as gone, what it skipped, what killed runs left half done.'
+COMMENT 'Makes the work tables that outlive a batch, with the types of work_type: the cursor, the scopes
+    and their next roots, what a dry run or preview counted as gone, what it skipped, what killed runs left half done.'
 BEGIN
     DECLARE v_key  varchar(64);
     DECLARE v_time datetime(6);
@@ -21,6 +21,7 @@ BEGIN
     SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
     INSERT INTO work_cursor (only_row, ended, id)
     VALUES (1, v_time, v_key);
+    CALL work_scopes();
     CREATE TEMPORARY TABLE work_gone (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
@@ -50,6 +51,44 @@ BEGIN
     WHERE u.rule = p_rule;
 END;
 
+-- work_scopes: the work tables of scopes.
+--# create procedure work_scopes
+CREATE PROCEDURE work_scopes()
+SQL SECURITY DEFINER
+COMMENT 'Makes work_scope, work_scope_of and work_due anew, with the types of work_type. end_time_scope() fills the first two.'
+BEGIN
+    DROP TEMPORARY TABLE IF EXISTS work_scope, work_scope_of, work_due;
+    -- Whom the rule may clean, up to which end time (exclusive), and its retention, NULL: for ever; the row without a scope
+    -- holds for all others. ahead, ahead_id: the last root of the scope in work_due; ahead is NULL where there are no more. chunk: how many
+    -- roots of it are read next.
+    CREATE TEMPORARY TABLE work_scope (
+        position integer NOT NULL AUTO_INCREMENT,
+        cutoff datetime(6),
+        seconds bigint,
+        ahead datetime(6),
+        chunk bigint NOT NULL DEFAULT 4,
+        PRIMARY KEY (position),
+        KEY (scope),
+        KEY (seconds),
+        KEY (ahead)
+    ) ENGINE = InnoDB AS
+    -- Of the type of the column, but nullable.
+    SELECT k.scope, NULLIF(k.root_id, k.root_id) AS ahead_id FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
+    -- What work_scope was filled from.
+    CREATE TEMPORARY TABLE work_scope_of (
+        said longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
+    ) ENGINE = InnoDB;
+    -- The next roots of the scopes, where the rule searches scope by scope. The first of them are those of the next batch.
+    CREATE TEMPORARY TABLE work_due (
+        position integer NOT NULL DEFAULT 0,
+        ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
+        PRIMARY KEY (ended, id),
+        KEY (position, ended, id)
+    ) ENGINE = InnoDB AS
+    SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
+    SET @windrow_ahead_from = NULL;
+END;
+
 -- work_end_time: the work tables of one batch, empty.
 --# create procedure work_end_time
 CREATE PROCEDURE work_end_time(IN p_rule varchar(64))
@@ -57,18 +96,18 @@ SQL SECURITY DEFINER
 COMMENT 'Makes the work tables of one batch anew, with the types of work_type.'
 BEGIN
     DECLARE v_scoped  boolean;
-    DECLARE v_opt_in  boolean;
     DECLARE v_within  boolean;
     DECLARE v_keyed   boolean;
+    DECLARE v_source  boolean;
     SELECT
-        r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.within'),
-        JSON_CONTAINS_PATH(r.document, 'one', '$.keyed')
-    INTO v_scoped, v_opt_in, v_within, v_keyed
+        r.scope_name IS NOT NULL, JSON_CONTAINS_PATH(r.document, 'one', '$.within'), JSON_CONTAINS_PATH(r.document, 'one', '$.keyed'),
+        JSON_CONTAINS_PATH(r.document, 'one', '$.source')
+    INTO v_scoped, v_within, v_keyed, v_source
     FROM rule AS r
     WHERE r.rule = p_rule;
     DROP TEMPORARY TABLE IF EXISTS
-        work_scope, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
-        work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
+        work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt, work_front,
+        work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_lowest;
     IF v_keyed THEN
         CALL perform(p_rule, 'keys', 'true');
     END IF;
@@ -80,14 +119,6 @@ BEGIN
         ) ENGINE = InnoDB AS
         SELECT k.scope FROM work_type AS k LIMIT 0;
     END IF;
-    IF v_opt_in THEN
-        -- The next roots of each scope, of which the first are those of the batch.
-        CREATE TEMPORARY TABLE work_due (
-            ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-            PRIMARY KEY (ended, id)
-        ) ENGINE = InnoDB AS
-        SELECT k.root_id AS id FROM work_type AS k LIMIT 0;
-    END IF;
     IF v_within THEN
         -- What was deleted in which round.
         CREATE TEMPORARY TABLE work_lowest (
@@ -97,18 +128,10 @@ BEGIN
         ) ENGINE = InnoDB AS
         SELECT k.id FROM work_type AS k LIMIT 0;
     END IF;
-    -- Whom the rule may clean, up to which end time (exclusive), and its retention, NULL: for ever; the row without a scope
-    -- holds for all others.
-    CREATE TEMPORARY TABLE work_scope (
-        position integer NOT NULL AUTO_INCREMENT,
-        cutoff datetime(6),
-        seconds bigint,
-        PRIMARY KEY (position),
-        KEY (scope),
-        KEY (seconds)
-    ) ENGINE = InnoDB AS
-    -- Of the type of the column, but nullable.
-    SELECT k.scope FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
+    -- What definitions say is read for each batch.
+    IF v_source THEN
+        CALL work_scopes();
+    END IF;
     CREATE TEMPORARY TABLE work_held (
         PRIMARY KEY (id)
     ) ENGINE = InnoDB AS
@@ -233,7 +256,7 @@ BEGIN
     DECLARE v_keyed boolean DEFAULT (SELECT JSON_CONTAINS_PATH(r.document, 'one', '$.keyed') FROM rule AS r WHERE r.rule = p_rule);
     DROP TEMPORARY TABLE IF EXISTS
         work_type, work_cursor, work_gone, work_skipped, work_mend, work_torn,
-        work_scope, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
+        work_scope, work_scope_of, work_held, work_root, work_seen, work_member, work_link, work_locked, work_against, work_arc, work_doubt,
         work_front, work_case, work_rise, work_reach, work_stay, work_skip, work_silent, work_due, work_lowest;
     IF v_keyed THEN
         CALL perform(p_rule, 'keys', 'false');
@@ -263,12 +286,13 @@ BEGIN
     SET o_cutoff = CONVERT_TZ(o_cutoff, '+00:00', v_clock);
 END;
 
--- end_time_scope: whom the rule may clean, and up to which end time (exclusive).
+-- end_time_scope: whom the rule may clean, and up to which end time (exclusive). There may be thousands of policies: those of the
+-- batch before are taken, where they are the same.
 --# create procedure end_time_scope
 CREATE PROCEDURE end_time_scope(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, IN p_scope varchar(255))
 SQL SECURITY DEFINER
 COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of. p_retention overrides the policies and the source of the rule.'
-BEGIN
+scopes: BEGIN
     DECLARE v_scoped  boolean;
     DECLARE v_opt_in  boolean;
     DECLARE v_source  boolean;
@@ -277,12 +301,30 @@ BEGIN
     DECLARE v_listed  bigint DEFAULT 0;
     DECLARE v_seconds bigint DEFAULT -1;
     DECLARE v_cutoff  datetime(6);
+    DECLARE v_said    longtext;
+    DECLARE v_before  longtext DEFAULT (SELECT o.said FROM work_scope_of AS o);
     SELECT
         r.scope_name IS NOT NULL, r.opt_in, JSON_CONTAINS_PATH(r.document, 'one', '$.source'),
-        COALESCE(p_retention, r.retention, r.minimum), IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00')
-    INTO v_scoped, v_opt_in, v_source, v_default, v_least
+        COALESCE(p_retention, r.retention, r.minimum), IF(r.zoned, '1970-01-01 00:00:01', '1000-01-01 00:00:00'),
+        CONCAT_WS('/', p_as_of, COALESCE(p_retention, ''), r.retention, r.minimum, SHA2(r.document, 256), p_scope)
+    INTO v_scoped, v_opt_in, v_source, v_default, v_least, v_said
     FROM rule AS r
     WHERE r.rule = p_rule;
+    IF v_scoped THEN
+        SELECT CONCAT_WS('/', COUNT(*), SUM(p.said), BIT_XOR(p.said), v_said)
+        INTO v_said
+        FROM (
+            SELECT CRC32(CONCAT_WS('/', q.enabled, q.retention_seconds, q.scope)) AS said FROM policy AS q WHERE q.rule = p_rule
+        ) AS p;
+    END IF;
+    IF v_said = v_before AND NOT v_source THEN
+        LEAVE scopes;
+    END IF;
+    IF v_before IS NOT NULL THEN
+        DELETE FROM work_scope;
+        DELETE FROM work_scope_of;
+        SET @windrow_ahead_from = NULL;
+    END IF;
     IF v_scoped THEN
         INSERT INTO work_scope (scope, seconds)
         SELECT p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
@@ -315,6 +357,92 @@ BEGIN
         UPDATE work_scope SET cutoff = v_cutoff WHERE seconds = v_seconds;
     END LOOP lengths;
     UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
+    INSERT INTO work_scope_of (said)
+    VALUES (v_said);
+END;
+
+-- scopes_ahead: a search goes from scope to scope, and there may be thousands. So it reads some roots of a scope at a time, and what
+-- a batch does not take, the next ones do. Where the cursor lies before that of the batch before, where the scopes are others, or
+-- where a search was broken off, it begins anew.
+--# create procedure scopes_ahead
+CREATE PROCEDURE scopes_ahead(OUT o_anew boolean)
+SQL SECURITY DEFINER
+COMMENT 'Takes out of work_due what lies behind work_cursor, or begins anew with it. roots_ahead() ends the search.'
+BEGIN
+    DECLARE v_from datetime(6) DEFAULT (SELECT c.ended FROM work_cursor AS c WHERE c.only_row = 1);
+    SET o_anew = (@windrow_ahead_from <= v_from) IS NOT TRUE;
+    IF NOT o_anew THEN
+        DELETE d
+        FROM work_cursor AS c
+        STRAIGHT_JOIN work_due AS d
+        WHERE c.only_row = 1
+          AND (d.ended < c.ended OR d.ended = c.ended AND d.id <= c.id);
+    ELSE
+        DELETE FROM work_due;
+        UPDATE work_scope AS s
+        JOIN work_cursor AS c ON c.only_row = 1
+        SET s.ahead = c.ended, s.ahead_id = c.id, s.chunk = 4;
+    END IF;
+    SET @windrow_ahead_from = NULL;
+END;
+
+-- next_scope, scope_read: the scope whose roots are read next, and what was read of it. A search that begins anew reads some of each;
+-- after that, and in the batches that follow, those are read whose roots may come before the last one of the batch.
+--# create procedure next_scope
+CREATE PROCEDURE next_scope(
+    IN p_limit bigint, INOUT p_anew boolean, INOUT p_position integer, OUT o_after datetime(6), OUT o_chunk bigint,
+    INOUT p_bound datetime(6), INOUT p_new bigint
+)
+SQL SECURITY DEFINER
+COMMENT 'The next scope of a search for p_limit roots, where it goes on, and how many to read; NULL: all is found. p_new: how many were
+    read since p_bound, the end time of the last root of the batch, was looked up.'
+BEGIN
+    DECLARE v_before bigint DEFAULT p_limit - 1;
+    IF p_anew THEN
+        SET p_position = (SELECT MIN(s.position) FROM work_scope AS s WHERE s.position > p_position);
+        SET p_anew = p_position IS NOT NULL;
+    END IF;
+    IF NOT p_anew THEN
+        IF p_new * 4 >= p_limit THEN
+            SET p_bound = COALESCE((SELECT d.ended FROM work_due AS d ORDER BY d.ended, d.id LIMIT v_before, 1), '9999-12-31 23:59:59'),
+                p_new = 0;
+        END IF;
+        SET p_position = (SELECT s.position FROM work_scope AS s WHERE s.ahead <= p_bound ORDER BY s.ahead LIMIT 1);
+    END IF;
+    SELECT MAX(s.ahead), MAX(s.chunk) INTO o_after, o_chunk FROM work_scope AS s WHERE s.position = p_position;
+END;
+--# create procedure scope_read
+CREATE PROCEDURE scope_read(IN p_found bigint, IN p_position integer, IN p_chunk bigint, INOUT p_new bigint)
+SQL SECURITY DEFINER
+COMMENT 'Notes that p_found of p_chunk roots of a scope were found: where the next search of it goes on, or that there are no more.'
+BEGIN
+    SET p_new = p_new + p_found;
+    IF p_found < p_chunk THEN
+        UPDATE work_scope SET ahead = NULL WHERE position = p_position;
+    ELSE
+        UPDATE work_scope AS s
+        JOIN (
+            SELECT d.ended, d.id FROM work_due AS d WHERE d.position = p_position ORDER BY d.ended DESC, d.id DESC LIMIT 1
+        ) AS l
+        SET s.ahead = l.ended, s.ahead_id = l.id, s.chunk = LEAST(2 * s.chunk, 1024)
+        WHERE s.position = p_position;
+    END IF;
+END;
+
+-- roots_ahead: a search is through.
+--# create procedure roots_ahead
+CREATE PROCEDURE roots_ahead(IN p_limit bigint)
+SQL SECURITY DEFINER
+COMMENT 'Fills work_root with the first p_limit roots of work_due.'
+BEGIN
+    SET @windrow_ahead_from = (SELECT c.ended FROM work_cursor AS c WHERE c.only_row = 1);
+    INSERT INTO work_root (id, ended)
+    SELECT d.id, d.ended
+    FROM work_due AS d
+    LEFT JOIN work_gone AS g ON g.id = d.id
+    WHERE g.id IS NULL
+    ORDER BY d.ended, d.id
+    LIMIT p_limit;
 END;
 
 -- judge_end_time: expands the roots to their families and decides, row by row under lock, which may go.

@@ -57,6 +57,35 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[CLOSED],
     },
     Defect {
+        name: "scope-read-once",
+        what: "a search reads a scope once, and takes it for exhausted",
+        postgres: &[],
+        mysql: &[edit("IF p_found < p_chunk THEN", "IF true THEN")],
+        noticed_by: &["scopes::SERVER::a_policy_counts_from_the_next_batch_on"],
+    },
+    Defect {
+        name: "scopes-of-the-first-batch",
+        what: "policies that change during a run count from the next one on",
+        postgres: &[],
+        mysql: &[edit(
+            "IF v_said = v_before AND NOT v_source THEN",
+            "IF v_before IS NOT NULL THEN",
+        )],
+        noticed_by: &["scopes::SERVER::a_policy_counts_from_the_next_batch_on"],
+    },
+    Defect {
+        name: "search-goes-on-before-its-cursor",
+        what: "a run that begins anew behind the end takes what was found there",
+        postgres: &[],
+        mysql: &[edit(
+            "SET o_anew = (@windrow_ahead_from <= v_from) IS NOT TRUE;",
+            "SET o_anew = @windrow_ahead_from IS NULL;",
+        )],
+        noticed_by: &[
+            "forward::SERVER::a_run_that_goes_around_takes_what_came_free_before_its_start",
+        ],
+    },
+    Defect {
         name: "cursor-skips",
         what: "the cursor goes on behind all rows of the same time",
         postgres: &[edit(
@@ -64,8 +93,8 @@ pub(super) const DEFECTS: &[Defect] = &[
             "i.\"end_time\" > p_after_time",
         )],
         mysql: &[edit(
-            "AND (i.`end_time` > c.ended OR i.`id` > c.id)",
-            "AND i.`end_time` > c.ended",
+            "AND (i.`end_time` > v_after OR i.`id` > s.ahead_id)",
+            "AND i.`end_time` > v_after",
         )],
         noticed_by: &[CLOSED],
     },

@@ -121,8 +121,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "a key of another database that acts on what is set is no matter to a run",
         postgres: &[],
         mysql: &[edit(
-            "AND (v_beside <> '' OR f.constraint_schema = v_schema)",
-            "AND f.constraint_schema = v_schema",
+            "IF v_beside <> '' THEN INSERT INTO work_stranger (object, detail, acts) SELECT CONCAT(f.constraint_schema, '.', f.table_name), CONCAT('references",
+            "IF false THEN INSERT INTO work_stranger (object, detail, acts) SELECT CONCAT(f.constraint_schema, '.', f.table_name), CONCAT('references",
         )],
         noticed_by: &["acting::SERVER::what_acts_is_told_before_a_run"],
     },

@@ -20,9 +20,8 @@ pub(super) struct AdoptView {
     key: String,
     key_type: &'static str,
     ways: Vec<WayView>,
-    /// The places of the tables whose rows name them, and the list that has all places.
+    /// The places of the tables whose rows name them.
     positions: Vec<usize>,
-    everywhere: String,
     /// What finds these rows from what is known of the families, `a`, for PostgreSQL; whether there may be any: true, false
     /// or NULL.
     pub(super) found: String,
@@ -139,7 +138,6 @@ impl<'a> Adopter<'a> {
             key_type: key.map_or("", |key| self.dialect.kind(key.kind)),
             ways: Vec::new(),
             positions: Vec::new(),
-            everywhere: format!("array_fill(true, ARRAY[{}])", self.timed.members.len()),
             found: String::new(),
             look: String::new(),
             is_named: String::new(),

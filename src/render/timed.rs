@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use self::crossing::CrossingView;
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
 use super::explain::{Root, among, keys, some_keys};
@@ -36,8 +35,9 @@ pub(super) struct TimedView {
     pins: bool,
     /// PostgreSQL: that the root of no family in `r.families` is there.
     pin_missing: String,
-    /// How rows of other families may name rows of a family.
-    crossings: Vec<CrossingView>,
+    /// Whether rows of other families may name rows of a family, and those that name no root.
+    crosses: bool,
+    crosses_adopted: bool,
     spares: bool,
     /// Whether holds of other rules may keep rows.
     bound: bool,
@@ -45,6 +45,8 @@ pub(super) struct TimedView {
     bound_families: bool,
     /// Whether the rows of the root table are locked first.
     locks: bool,
+    /// Whether something may refer to rows that name no root and are of the family of what names them.
+    tied_by_name: bool,
     /// The type of the column that says when a family ended.
     end_type: &'static str,
     /// The key of the family of row `r` of the root table, and of row `t`.
@@ -136,14 +138,14 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
             .map(|ended| dialect.ident(&ended.name))
             .unwrap_or_default(),
         by_family,
-        crossings: tables.crossings(),
+        tied_by_name: members.iter().any(MemberView::is_tied_by_name),
+        crosses: members.iter().any(|it| !it.namers.is_empty()),
+        crosses_adopted: members.iter().any(|it| !it.adopted_namers.is_empty()),
         pin_missing: roots.missing("ANY (r.families)", dialect),
-        pins: members.iter().any(|member| !member.pins.is_empty()),
-        bound: members.iter().any(|member| !member.bound.is_empty()),
-        bound_families: members
-            .iter()
-            .any(|member| !member.bound.is_empty() && !member.belongs.is_empty()),
-        spares: members.iter().any(|member| member.spared),
+        pins: members.iter().any(|it| !it.pins.is_empty()),
+        bound: members.iter().any(|it| !it.bound.is_empty()),
+        bound_families: members.iter().any(MemberView::is_bound_by_family),
+        spares: members.iter().any(|it| it.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
         family_of_root: roots.family_of("r", dialect),
         family_of_t: roots.family_of("t", dialect),

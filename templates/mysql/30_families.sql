@@ -119,29 +119,35 @@ BEGIN
 {%- endif %}
 END;
 
-{% if rule.timed.crossings -%}
+{% if rule.timed.crosses -%}
 -- {{ rule.name }}_namers: rows of other families that name a row of one of these, or of no family.
 --# create procedure {{ control }}.{{ rule.name }}_namers
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_namers()
 SQL SECURITY DEFINER
 COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads only. [body @body@]'
 BEGIN
-{%- for crossing in rule.timed.crossings %}
-{%- for namer in crossing.namers %}
+{%- for member in rule.timed.members %}
+{%- for column in member.belongs %}
+{%- for namer in member.namers %}
     -- {{ namer.why }}
-    INSERT INTO work_namer (family, other, binds)
-    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
-    FROM (
-        SELECT n.id, {{ namer.family }} AS family
-        FROM work_next AS n
-        STRAIGHT_JOIN {{ crossing.table }} AS t ON t.{{ crossing.column }} = n.id
-        STRAIGHT_JOIN {{ namer.table }} AS r ON {{ namer.on }}
-{%- for apart in namer.apart %}
-        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ apart }}
+    {{ <w.namers namer of="n.id" row="r" from={<w.rows_of_next member column />} /> }}
 {%- endfor %}
-    ) AS f
-    WHERE (f.family = f.id) IS NOT TRUE;
 {%- endfor %}
+{%- if member.adopted_namers %}
+    -- Those of {{ member.table_name }} that name no root.
+{%- if member.adopt.named %}
+{%- for namer in member.adopted_namers %}
+    {{ <w.namers namer of="m.family AS id" row="x" from={<w.named_of_families member />} /> }}
+{%- endfor %}
+{%- endif %}
+{%- for own in member.adopt.owns %}
+    IF {{ own.look }} THEN
+{%- for namer in member.adopted_namers %}
+        {{ <w.namers namer of="m.family AS id" row="x" from={<w.own_of_families own />} /> | indent }}
+{%- endfor %}
+    END IF;
+{%- endfor %}
+{%- endif %}
 {%- endfor %}
 END;
 

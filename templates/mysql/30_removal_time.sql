@@ -58,7 +58,7 @@ BEGIN
 {%- endif %}
 {%- if member.adopt and member.adopt.named %}
         -- The rows of {{ member.table_name }} that rows without a root name, each with the family of these.
-        CREATE TEMPORARY TABLE {{ member.adopt.named }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE {{ member.adopt.named }} (PRIMARY KEY (id, family)) ENGINE = InnoDB AS
         SELECT t.{{ member.adopt.key }} AS id, k.id AS family FROM {{ member.table }} AS t, work_type AS k LIMIT 0;
 {%- endif %}
 {%- if member.left %}

@@ -64,10 +64,44 @@ FROM work_root AS m
 
 {#- The same where it is others that name them. -#}
 {% component w.adopted_by_name(member, pad) -%}
-FROM {{ member.adopt.named }} AS a
-{{ pad }}STRAIGHT_JOIN work_target AS c ON c.id = a.family
+FROM (SELECT DISTINCT n.id FROM {{ member.adopt.named }} AS n STRAIGHT_JOIN work_target AS c ON c.id = n.family) AS a
 {{ pad }}STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = a.id
 {%- endcomponent w.adopted_by_name %}
+
+{#- The rows t of a table of the families in work_next. -#}
+{% component w.rows_of_next(member, column) -%}
+FROM work_next AS n
+        STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
+{%- endcomponent w.rows_of_next %}
+
+{#- Those that name no root, but by one of their columns an instance. -#}
+{% component w.own_of_families(own) -%}
+FROM work_root AS m
+{%- for join in own.joins %}
+        STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+{%- endcomponent w.own_of_families %}
+
+{#- Those where it is others that name them. -#}
+{% component w.named_of_families(member) -%}
+FROM {{ member.adopt.named }} AS m
+        STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = m.id
+{%- endcomponent w.named_of_families %}
+
+{#- Adds to work_namer the families of rows that name rows t of others. -#}
+{% component w.namers(namer, of, row, from) -%}
+INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT {{ of }}, {{ namer.family }} AS family
+        {{ from }}
+        STRAIGHT_JOIN {{ namer.table }} AS {{ row }} ON {{ namer.on }}
+{%- for apart in namer.apart %}
+        {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ apart }}
+{%- endfor %}
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+{%- endcomponent w.namers %}
 
 {#- Deletes those of the families that go which name no root, and counts them. -#}
 {% component w.delete_adopted(member, from, maria, pad) -%}

@@ -13,13 +13,11 @@ DECLARE
     v_held {{ rule.key_type }}[];
 {%- if rule.timed.references %}
     v_tied {{ rule.key_type }}[] := '{}';  -- families with a row that something refers to
-{%- for member in rule.timed.members %}
-{%- if member.adopt and member.adopt.named and member.referrers %}
-    v_old    {{ rule.key_type }}[];
-    v_namers {{ rule.key_type }}[];  -- instances without a root, and what their rows name
-    v_named  {{ member.adopt.key_type }}[];
+{%- if rule.timed.tied_by_name %}
+    a        record;  -- what is known of rows that name no root
+    v_namers {{ rule.key_type }}[];  -- families, and what their rows without a root name
+    v_named  text[];
 {%- endif %}
-{%- endfor %}
 {%- endif %}
 {%- if rule.timed.ended %}
     v_least {{ rule.timed.end_type }} := {{ rule.timed.least }};
@@ -55,18 +53,17 @@ BEGIN
 {%- for referrer in member.referrers %}
 {%- if member.adopt.named %}
 {%- if loop.first %}
-    -- Of instances without a root, what their rows name in {{ member.table_name }} counts, too.
-    v_old := ARRAY(
-        SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = ANY (p_roots) AND t.{{ rule.timed.root_column }} IS NULL
-    );
-    IF v_old <> '{}' THEN
-        SELECT array_agg(n.o_instance), array_agg(n.o_key)
+    -- What rows without a root name in {{ member.table_name }} counts, too.
+    SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
+    IF a.o_lost[{{ member.position }}] THEN
+        SELECT array_agg(m.family), array_agg(m.key::text)
         INTO v_namers, v_named
-        FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(v_old, {{ member.adopt.everywhere }}) AS n;
+        FROM {{ <w.adopted_rows control rule member /> | indent(width=8) }};
 {%- endif %}
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named) AS n(family, key) JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = n.key
+            FROM unnest(v_namers, v_named::{{ member.adopt.key_type }}[]) AS n(family, key)
+            JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = n.key
         );
 {%- if loop.last %}
     END IF;
@@ -114,7 +111,7 @@ BEGIN
 END
 $windrow$;
 
-{% if rule.timed.crossings -%}
+{% if rule.timed.crosses -%}
 -- {{ rule.name }}_namers: rows of other families that name a row of one of these, or of no family; o_other: theirs.
 --# create function {{ control }}.{{ rule.name }}_namers
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_namers(p_roots {{ rule.key_type }}[])
@@ -123,24 +120,57 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
+{%- if rule.timed.crosses_adopted %}
+DECLARE
+    a record;  -- what is known of rows that name no root
+{%- endif %}
 BEGIN
+{%- for member in rule.timed.members %}
+{%- if member.namers %}
+{%- for column in member.belongs %}
     RETURN QUERY
-{%- for crossing in rule.timed.crossings %}
     SELECT DISTINCT n.id::text, r.family::text
     FROM unnest(p_roots) AS n(id)
-    JOIN {{ crossing.table }} AS t ON t.{{ crossing.column }} = n.id
+    JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
     CROSS JOIN LATERAL (
-{%- for namer in crossing.namers %}
+{%- for namer in member.namers %}
         SELECT {{ namer.family }} FROM {{ namer.table }} AS r WHERE {{ namer.on }}
 {%- for apart in namer.apart %} AND {{ apart }}{% endfor %}
 {%- if not loop.last %}
         UNION ALL{% endif %}
 {%- endfor %}
     ) AS r(family)
-    WHERE (r.family = n.id) IS NOT TRUE
-{%- if not loop.last %}
-    UNION ALL{% else %};{% endif %}
+    WHERE (r.family = n.id) IS NOT TRUE;
 {%- endfor %}
+{%- endif %}
+{%- endfor %}
+{%- if rule.timed.crosses_adopted %}
+    SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
+{%- for member in rule.timed.members %}
+{%- if member.adopted_namers %}
+    IF a.o_lost[{{ member.position }}] THEN
+{%- if member.adopt.named %}
+        RETURN QUERY
+        SELECT DISTINCT m.family::text, r.family::text
+        FROM {{ <w.adopted_rows control rule member /> | indent(width=8) }}
+        {{ <w.adopted_namers member /> | indent(width=8) }}
+{%- else %}
+{%- for own in member.adopt.owns %}
+        RETURN QUERY
+        SELECT DISTINCT m.family::text, r.family::text
+        FROM (
+            SELECT t.{{ rule.key }} AS id, {{ rule.timed.family_of_t }} AS family FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_roots }}
+        ) AS m
+{%- for join in own.joins %}
+        JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+        {{ <w.adopted_namers member /> | indent(width=8) }}
+{%- endfor %}
+{%- endif %}
+    END IF;
+{%- endif %}
+{%- endfor %}
+{%- endif %}
 END
 $windrow$;
 

@@ -36,6 +36,30 @@ EXISTS (
 {%- endfor %}
 {%- endcomponent w.held_above %}
 
+{#- The rows t of a table without a root, with the families of what names them, which has none either: a knows of that. -#}
+{% component w.adopted_rows(control, rule, member) -%}
+(
+    SELECT {{ rule.timed.family_of_t }} AS family, x.o_key AS key
+    FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(a.o_all, a.o_lost) AS x
+    JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = x.o_instance
+) AS m
+JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = m.key
+{%- for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}
+{%- endcomponent w.adopted_rows %}
+
+{#- The families of rows that name row t of the family in m, where they are others. -#}
+{% component w.adopted_namers(member) -%}
+CROSS JOIN LATERAL (
+{%- for namer in member.adopted_namers %}
+    SELECT {{ namer.family }} FROM {{ namer.table }} AS x WHERE {{ namer.on }}
+{%- for apart in namer.apart %} AND {{ apart }}{% endfor %}
+{%- if not loop.last %}
+    UNION ALL{% endif %}
+{%- endfor %}
+) AS r(family)
+WHERE (r.family = m.family) IS NOT TRUE;
+{%- endcomponent w.adopted_namers %}
+
 {#- The place of the last root of a group that stays. A small group has no such one. -#}
 {% component w.last_that_stays(rule, newest, same, lock="") -%}
 (

@@ -1,6 +1,7 @@
 //! Everything that needs a server, in one binary so that it links once.
 
 mod acting;
+mod adopted;
 mod agree;
 mod airflow;
 mod archive;
@@ -77,6 +78,7 @@ mod yworkflow;
 harness::tests! {
     within: [
         acting::tests,
+        adopted::tests,
         agree::tests,
         airflow::tests,
         archive::tests,

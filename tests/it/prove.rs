@@ -21,7 +21,7 @@ use crate::harness::tests;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
-use crate::{airflow, bound, crossing, several, single, unarchive, workers};
+use crate::{adopted, airflow, bound, crossing, several, single, unarchive, workers};
 use defects::all;
 
 tests! {
@@ -132,6 +132,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         several::unfinished(),
         bound::by_time("family"),
         crossing::graph(),
+        adopted::graph(),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

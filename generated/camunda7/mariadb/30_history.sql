@@ -19,7 +19,7 @@ END$$
 -- history_work: the work tables of a batch that only this rule has.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_work$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_work(IN p_make boolean) SQL SECURITY DEFINER
-COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 6cc46857ce3b]'
+COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body 4be73d6c2bfc]'
 BEGIN
     work: BEGIN
         DROP TEMPORARY TABLE IF EXISTS work_keep_2;
@@ -61,7 +61,7 @@ BEGIN
         CREATE TEMPORARY TABLE work_named_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY that rows without a root name, each with the family of these.
-        CREATE TEMPORARY TABLE work_adopted_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
+        CREATE TEMPORARY TABLE work_adopted_15 (PRIMARY KEY (id, family)) ENGINE = InnoDB AS
         SELECT t.`ID_` AS id, k.id AS family FROM `camunda7`.`ACT_GE_BYTEARRAY` AS t, work_type AS k LIMIT 0;
         -- The rows of ACT_GE_BYTEARRAY of no family to which others belong that go later or never.
         CREATE TEMPORARY TABLE work_left_15 (PRIMARY KEY (id)) ENGINE = InnoDB AS
@@ -1838,7 +1838,7 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_namers$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_namers() SQL SECURITY DEFINER
 COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads only.
-    [body 25162ac627a1]'
+    [body ca7ec80caf05]'
 BEGIN
     -- ACT_HI_DEC_IN.DEC_INST_ID_
     INSERT INTO work_namer (family, other, binds)
@@ -1864,6 +1864,33 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`DEC_INST_ID_` = t.`ID_`
     ) AS f
     WHERE (f.family = f.id) IS NOT TRUE;
+    -- Those of ACT_HI_DECINST that name no root.
+    IF (SELECT COUNT(*) = 1000 OR COUNT(w.id) > 0
+        FROM (SELECT t.`PROC_INST_ID_` FROM `camunda7`.`ACT_HI_DECINST` AS t WHERE t.`ROOT_PROC_INST_ID_` IS NULL LIMIT 1000) AS l LEFT
+        JOIN `windrow_camunda7`.`work_root` AS w ON w.id = l.`PROC_INST_ID_`) THEN
+        INSERT INTO work_namer (family, other, binds)
+        SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+        FROM (
+            SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+                FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+                WHERE o.`ID_` = x.`DEC_INST_ID_`)) AS family
+            FROM work_root AS m
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS x ON x.`DEC_INST_ID_` = t.`ID_`
+        ) AS f
+        WHERE (f.family = f.id) IS NOT TRUE;
+        INSERT INTO work_namer (family, other, binds)
+        SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+        FROM (
+            SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+                FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+                WHERE o.`ID_` = x.`DEC_INST_ID_`)) AS family
+            FROM work_root AS m
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DECINST` AS t ON t.`PROC_INST_ID_` = m.id AND t.`ROOT_PROC_INST_ID_` IS NULL
+            STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS x ON x.`DEC_INST_ID_` = t.`ID_`
+        ) AS f
+        WHERE (f.family = f.id) IS NOT TRUE;
+    END IF;
     -- ACT_HI_ATTACHMENT.CONTENT_ID_
     INSERT INTO work_namer (family, other, binds)
     SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
@@ -1946,13 +1973,89 @@ BEGIN
         STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS r ON r.`BYTEARRAY_ID_` = t.`ID_`
     ) AS f
     WHERE (f.family = f.id) IS NOT TRUE;
+    -- Those of ACT_GE_BYTEARRAY that name no root.
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`,
+            (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = x.`PROC_INST_ID_`),
+            (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`) FROM `camunda7`.`ACT_HI_TASKINST` AS o
+            JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_` WHERE o.`ID_` = x.`TASK_ID_`
+            AND x.`PROC_INST_ID_` IS NULL)) AS family
+        FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_ATTACHMENT` AS x ON x.`CONTENT_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = x.`PROC_INST_ID_`)) AS family
+        FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_VARINST` AS x ON x.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = x.`PROC_INST_ID_`)) AS family
+        FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DETAIL` AS x ON x.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = x.`PROC_INST_ID_`)) AS family
+        FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_EXT_TASK_LOG` AS x ON x.`ERROR_DETAILS_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_PROCINST` AS p WHERE p.`ID_` = x.`PROCESS_INSTANCE_ID_`)) AS family
+        FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_JOB_LOG` AS x ON x.`JOB_EXCEPTION_STACK_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+            WHERE o.`ID_` = x.`DEC_INST_ID_`)) AS family
+        FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_IN` AS x ON x.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
+    INSERT INTO work_namer (family, other, binds)
+    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    FROM (
+        SELECT m.family AS id, COALESCE(x.`ROOT_PROC_INST_ID_`, (SELECT COALESCE(p.`ROOT_PROC_INST_ID_`, p.`ID_`)
+            FROM `camunda7`.`ACT_HI_DECINST` AS o JOIN `camunda7`.`ACT_HI_PROCINST` AS p ON p.`ID_` = o.`PROC_INST_ID_`
+            WHERE o.`ID_` = x.`DEC_INST_ID_`)) AS family
+        FROM work_adopted_15 AS m
+        STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = m.id
+        STRAIGHT_JOIN `camunda7`.`ACT_HI_DEC_OUT` AS x ON x.`BYTEARRAY_ID_` = t.`ID_`
+    ) AS f
+    WHERE (f.family = f.id) IS NOT TRUE;
 END$$
 
 -- history_families: one batch: the whole families in work_target, in the caller's transaction.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_families$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_families(IN p_run bigint) SQL SECURITY DEFINER
 COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that history_judge has locked and lets go, and counts their
-    rows in work_count; timed_step() and timed_purge() call it. [body 261eb705d566]'
+    rows in work_count; timed_step() and timed_purge() call it. [body 4a77de333578]'
 BEGIN
     -- ACT_HI_ACTINST
     DELETE t FROM work_target AS c
@@ -2161,8 +2264,7 @@ BEGIN
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     CALL timed_gone(15, ROW_COUNT());
     -- Those that name no root, but an instance.
-    DELETE t FROM work_adopted_15 AS a
-    STRAIGHT_JOIN work_target AS c ON c.id = a.family
+    DELETE t FROM (SELECT DISTINCT n.id FROM work_adopted_15 AS n STRAIGHT_JOIN work_target AS c ON c.id = n.family) AS a
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
     CALL timed_gone(15, ROW_COUNT());
     -- ACT_RU_AUTHORIZATION
@@ -2181,7 +2283,7 @@ END$$
 -- history_members: what a batch would delete of the families in work_target. Reads only.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_members$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_members() SQL SECURITY DEFINER
-COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only. [body 4d5de8e9ba7f]'
+COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only. [body 225a1fbb1b13]'
 BEGIN
     INSERT INTO work_keep_2 (id)
     SELECT c.id FROM work_target AS c;
@@ -2302,8 +2404,7 @@ BEGIN
     SELECT 15, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ROOT_PROC_INST_ID_` = c.id;
     INSERT INTO work_count (position, found)
-    SELECT 15, COUNT(*) FROM work_adopted_15 AS a
-    STRAIGHT_JOIN work_target AS c ON c.id = a.family
+    SELECT 15, COUNT(*) FROM (SELECT DISTINCT n.id FROM work_adopted_15 AS n STRAIGHT_JOIN work_target AS c ON c.id = n.family) AS a
     STRAIGHT_JOIN `camunda7`.`ACT_GE_BYTEARRAY` AS t ON t.`ID_` = a.id;
     INSERT INTO work_count (position, found)
     SELECT 16, COUNT(*) FROM work_target AS c

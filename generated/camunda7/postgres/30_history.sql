@@ -870,8 +870,8 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_
 DECLARE
     v_held text[];
     v_tied text[] := '{}';  -- families with a row that something refers to
-    v_old    text[];
-    v_namers text[];  -- instances without a root, and what their rows name
+    a        record;  -- what is known of rows that name no root
+    v_namers text[];  -- families, and what their rows without a root name
     v_named  text[];
     v_least timestamp := (p_as_of - make_interval(secs => 90000)) AT TIME ZONE 'UTC';
 BEGIN
@@ -899,25 +899,31 @@ BEGIN
         FROM "public"."act_ge_bytearray" AS t JOIN "public"."act_ru_ext_task" AS r ON r."error_details_id_" = t."id_"
         WHERE t."root_proc_inst_id_" = ANY (p_roots)
     );
-    -- Of instances without a root, what their rows name in act_ge_bytearray counts, too.
-    v_old := ARRAY(
-        SELECT t."id_" FROM "public"."act_hi_procinst" AS t WHERE t."id_" = ANY (p_roots) AND t."root_proc_inst_id_" IS NULL
-    );
-    IF v_old <> '{}' THEN
-        SELECT array_agg(n.o_instance), array_agg(n.o_key)
+    -- What rows without a root name in act_ge_bytearray counts, too.
+    SELECT * INTO a FROM windrow_camunda7.history_adopted(p_roots);
+    IF a.o_lost[15] THEN
+        SELECT array_agg(m.family), array_agg(m.key::text)
         INTO v_namers, v_named
-        FROM windrow_camunda7.history_names_15(v_old, array_fill(true, ARRAY[18])) AS n;
+        FROM (
+            SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family, x.o_key AS key
+            FROM windrow_camunda7.history_names_15(a.o_all, a.o_lost) AS x
+            JOIN "public"."act_hi_procinst" AS t ON t."id_" = x.o_instance
+        ) AS m
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = m.key AND t."root_proc_inst_id_" IS NULL;
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named) AS n(family, key) JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key
+            FROM unnest(v_namers, v_named::text[]) AS n(family, key)
+            JOIN "public"."act_ru_variable" AS x ON x."bytearray_id_" = n.key
         );
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named) AS n(family, key) JOIN "public"."act_ru_job" AS x ON x."exception_stack_id_" = n.key
+            FROM unnest(v_namers, v_named::text[]) AS n(family, key)
+            JOIN "public"."act_ru_job" AS x ON x."exception_stack_id_" = n.key
         );
         v_tied := v_tied || ARRAY(
             SELECT DISTINCT n.family
-            FROM unnest(v_namers, v_named) AS n(family, key) JOIN "public"."act_ru_ext_task" AS x ON x."error_details_id_" = n.key
+            FROM unnest(v_namers, v_named::text[]) AS n(family, key)
+            JOIN "public"."act_ru_ext_task" AS x ON x."error_details_id_" = n.key
         );
     END IF;
     SELECT
@@ -948,6 +954,8 @@ $windrow$;
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_namers(p_roots text[]) RETURNS TABLE (o_family text, o_other text)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
+DECLARE
+    a record;  -- what is known of rows that name no root
 BEGIN
     RETURN QUERY
     SELECT DISTINCT n.id::text, r.family::text
@@ -962,8 +970,8 @@ BEGIN
             JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = r."dec_inst_id_"))
             FROM "public"."act_hi_dec_out" AS r WHERE r."dec_inst_id_" = t."id_"
     ) AS r(family)
-    WHERE (r.family = n.id) IS NOT TRUE
-    UNION ALL
+    WHERE (r.family = n.id) IS NOT TRUE;
+    RETURN QUERY
     SELECT DISTINCT n.id::text, r.family::text
     FROM unnest(p_roots) AS n(id)
     JOIN "public"."act_ge_bytearray" AS t ON t."root_proc_inst_id_" = n.id
@@ -998,6 +1006,67 @@ BEGIN
             FROM "public"."act_hi_dec_out" AS r WHERE r."bytearray_id_" = t."id_"
     ) AS r(family)
     WHERE (r.family = n.id) IS NOT TRUE;
+    SELECT * INTO a FROM windrow_camunda7.history_adopted(p_roots);
+    IF a.o_lost[14] THEN
+        RETURN QUERY
+        SELECT DISTINCT m.family::text, r.family::text
+        FROM (
+            SELECT t."id_" AS id, coalesce(t."root_proc_inst_id_", t."id_") AS family FROM "public"."act_hi_procinst" AS t
+                WHERE t."root_proc_inst_id_" = ANY (p_roots) OR t."id_" = ANY (p_roots)
+        ) AS m
+        JOIN "public"."act_hi_decinst" AS t ON t."proc_inst_id_" = m.id AND t."root_proc_inst_id_" IS NULL
+        CROSS JOIN LATERAL (
+            SELECT coalesce(x."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+                JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = x."dec_inst_id_"))
+                FROM "public"."act_hi_dec_in" AS x WHERE x."dec_inst_id_" = t."id_"
+            UNION ALL
+            SELECT coalesce(x."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+                JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = x."dec_inst_id_"))
+                FROM "public"."act_hi_dec_out" AS x WHERE x."dec_inst_id_" = t."id_"
+        ) AS r(family)
+        WHERE (r.family = m.family) IS NOT TRUE;
+    END IF;
+    IF a.o_lost[15] THEN
+        RETURN QUERY
+        SELECT DISTINCT m.family::text, r.family::text
+        FROM (
+            SELECT coalesce(t."root_proc_inst_id_", t."id_") AS family, x.o_key AS key
+            FROM windrow_camunda7.history_names_15(a.o_all, a.o_lost) AS x
+            JOIN "public"."act_hi_procinst" AS t ON t."id_" = x.o_instance
+        ) AS m
+        JOIN "public"."act_ge_bytearray" AS t ON t."id_" = m.key AND t."root_proc_inst_id_" IS NULL
+        CROSS JOIN LATERAL (
+            SELECT coalesce(x."root_proc_inst_id_",
+                (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = x."proc_inst_id_"),
+                (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_taskinst" AS o
+                JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = x."task_id_"
+                AND x."proc_inst_id_" IS NULL)) FROM "public"."act_hi_attachment" AS x WHERE x."content_id_" = t."id_"
+            UNION ALL
+            SELECT coalesce(x."root_proc_inst_id_",
+                (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = x."proc_inst_id_"))
+                FROM "public"."act_hi_varinst" AS x WHERE x."bytearray_id_" = t."id_"
+            UNION ALL
+            SELECT coalesce(x."root_proc_inst_id_",
+                (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = x."proc_inst_id_"))
+                FROM "public"."act_hi_detail" AS x WHERE x."bytearray_id_" = t."id_"
+            UNION ALL
+            SELECT coalesce(x."root_proc_inst_id_",
+                (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p WHERE p."id_" = x."proc_inst_id_"))
+                FROM "public"."act_hi_ext_task_log" AS x WHERE x."error_details_id_" = t."id_"
+            UNION ALL
+            SELECT coalesce(x."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_procinst" AS p
+                WHERE p."id_" = x."process_instance_id_")) FROM "public"."act_hi_job_log" AS x WHERE x."job_exception_stack_id_" = t."id_"
+            UNION ALL
+            SELECT coalesce(x."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+                JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = x."dec_inst_id_"))
+                FROM "public"."act_hi_dec_in" AS x WHERE x."bytearray_id_" = t."id_"
+            UNION ALL
+            SELECT coalesce(x."root_proc_inst_id_", (SELECT coalesce(p."root_proc_inst_id_", p."id_") FROM "public"."act_hi_decinst" AS o
+                JOIN "public"."act_hi_procinst" AS p ON p."id_" = o."proc_inst_id_" WHERE o."id_" = x."dec_inst_id_"))
+                FROM "public"."act_hi_dec_out" AS x WHERE x."bytearray_id_" = t."id_"
+        ) AS r(family)
+        WHERE (r.family = m.family) IS NOT TRUE;
+    END IF;
 END
 $windrow$;
 
@@ -1441,6 +1510,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
     'adopted d673174009b8', 'at d1498312f8fd', 'count 5d39f1669003', 'count_families 1f4767414a6d', 'delete f9d618eeb12a',
-    'delete_families c3b922973406', 'judge 2a5d9f2f6122', 'keep c7846c6400ad', 'namers eff95c7b6839', 'names_15 a6b93d2e3f75',
+    'delete_families c3b922973406', 'judge eddb0cd4863e', 'keep c7846c6400ad', 'namers 88636e3660d7', 'names_15 a6b93d2e3f75',
     'other b6613cdb21c1', 'rooted f884c70cbb8e', 'roots 33951949572e', 'rows 9fa9868e0c2b', 'strays d3d5a833b505']);
 RESET ROLE;

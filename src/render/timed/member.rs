@@ -62,6 +62,10 @@ pub(super) struct MemberView {
     pub(super) left_of: Vec<String>,
     /// The lists of what is held besides, by which rows of it stay.
     pub(super) held: Vec<String>,
+    /// How rows `r` of other families may name row `t` of the family `n`, and where that names no root, but an instance of the
+    /// family in `m`, rows `x`.
+    pub(super) namers: Vec<NamerView>,
+    pub(super) adopted_namers: Vec<NamerView>,
     /// How rows are found by the root of their family, each of them once.
     pub(super) found: Vec<FoundView>,
     /// How the root of row `t` is joined where it keeps the row, by each column that may name it.
@@ -111,6 +115,19 @@ pub(super) struct PinView {
     families: Vec<String>,
 }
 
+/// How rows of a table name rows `t`.
+#[derive(Serialize)]
+pub(super) struct NamerView {
+    /// What names them, for a comment.
+    pub(super) why: String,
+    /// The table of the rows, and that one of them names row `t`.
+    pub(super) table: String,
+    pub(super) on: String,
+    /// The family of such a row, or NULL; where it has several, that it goes with none that is that of row `t`.
+    pub(super) family: String,
+    pub(super) apart: Vec<String>,
+}
+
 /// An alias of the root table, and that it is the root.
 #[derive(Serialize)]
 pub(super) struct RootView {
@@ -140,6 +157,17 @@ pub(super) struct ReferrerView {
 }
 
 impl MemberView {
+    /// Whether something may refer to rows that name no root and are of the family of what names them.
+    pub(super) fn is_tied_by_name(&self) -> bool {
+        let adopt = self.adopt.as_ref();
+        !self.referrers.is_empty() && adopt.is_some_and(|it| !it.named.is_empty())
+    }
+
+    /// Whether holds of other rules may keep rows of families.
+    pub(super) fn is_bound_by_family(&self) -> bool {
+        !self.bound.is_empty() && !self.belongs.is_empty()
+    }
+
     /// Whether nothing else than its family keeps a row.
     fn can_be_spared(&self) -> bool {
         !self.root
@@ -259,6 +287,8 @@ impl Tables<'_> {
             whose,
             held: of_others.iter().map(|kept| kept.list.clone()).collect(),
             named,
+            namers: self.namers(member, "r", "n.id"),
+            adopted_namers: Vec::new(),
             referrers: self.referrers(member),
             found: found(&belongs),
             belongs,
@@ -274,6 +304,9 @@ impl Tables<'_> {
             archive,
             key,
         };
+        if view.adopt.is_some() {
+            view.adopted_namers = self.namers(member, "x", "m.family");
+        }
         view.spared = !by_family && view.can_be_spared();
         view.stays = stays(&view, &of_others);
         view.stays_before = view.stays.clone();

@@ -12,6 +12,8 @@ const ROOTLESS: &str =
 const TASKS: &str =
     "camunda::rootless::by_family::SERVER::what_names_a_task_alone_is_of_the_instance_of_that";
 
+const ADOPTED: &str = "adopted::SERVER::a_row_without_a_root_stays_for_what_names_it";
+
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "namers-unseen",
@@ -32,6 +34,36 @@ pub(super) const DEFECTS: &[Defect] = &[
             "END IF; IF true",
         )],
         noticed_by: &["crossing::SERVER::families_that_name_each_other_go_together"],
+    },
+    Defect {
+        name: "rootless-value-shared",
+        what: "a value without a root goes with one family although a row of another that stays names it",
+        postgres: &[edit("IF a.o_lost[4] THEN RETURN", "IF false THEN RETURN")],
+        mysql: &[edit(
+            "FROM work_adopted_4 AS m STRAIGHT_JOIN",
+            "FROM (SELECT n.* FROM work_adopted_4 AS n WHERE false) AS m STRAIGHT_JOIN",
+        )],
+        noticed_by: &[ADOPTED],
+    },
+    Defect {
+        name: "rootless-row-shared",
+        what: "a row without a root goes with its instance although a row of another family that stays names it",
+        postgres: &[edit("IF a.o_lost[3] THEN RETURN", "IF false THEN RETURN")],
+        mysql: &[edit(
+            "AS t ON t.`job_id` = m.id AND t.`root` IS NULL STRAIGHT_JOIN D.`fact` AS x",
+            "AS t ON t.`job_id` = m.id AND false STRAIGHT_JOIN D.`fact` AS x",
+        )],
+        noticed_by: &[ADOPTED],
+    },
+    Defect {
+        name: "rootless-value-in-use",
+        what: "a value without a root goes with its family although runtime state names it",
+        postgres: &[edit("IF a.o_lost[4] THEN SELECT", "IF false THEN SELECT")],
+        mysql: &[edit(
+            "FROM work_adopted_4 AS a STRAIGHT_JOIN D.`live`",
+            "FROM (SELECT n.* FROM work_adopted_4 AS n WHERE false) AS a STRAIGHT_JOIN D.`live`",
+        )],
+        noticed_by: &[ADOPTED],
     },
     Defect {
         name: "lone-row-goes-before-its-own",

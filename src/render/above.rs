@@ -4,11 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::adopt::{self, Adopter};
 use super::names::{control_name, table_name};
+use super::roots::Roots;
 use super::rules::{has_family, is_plain};
 use super::via;
+
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Rule, TableId};
+use crate::graph::{Edge, Graph, Member, Rule, TableId, Timed};
 
 /// A way from row `t` of the rule's table to the rows that another rule's holds name.
 #[derive(Serialize)]
@@ -21,7 +24,7 @@ pub(super) struct AboveView {
     key: String,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct WayView {
     table: String,
     alias: String,
@@ -40,18 +43,31 @@ enum Way<'a> {
 }
 
 pub(super) fn view(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<AboveView> {
+    let takes = rule.by_end() || has_family(rule);
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
     others
-        .flat_map(held_tables)
-        .flat_map(|(other, root)| {
-            let ways = ways(graph, rule, root).into_iter();
-            ways.map(move |way| above(graph, other, root, way, dialect))
-        })
+        .flat_map(|other| from_table(graph, other, rule.root, takes, dialect))
         .collect()
 }
 
+/// From rows of a table, and where what belongs to them goes with them, from that, to the rows that holds of a rule name.
+fn from_table(
+    graph: &Graph,
+    other: &Rule,
+    from: TableId,
+    takes: bool,
+    dialect: Dialect,
+) -> Vec<AboveView> {
+    let by_edges = held_tables(other).into_iter().flat_map(|held| {
+        let ways = ways_from(graph, from, takes, held).into_iter();
+        ways.map(move |way| above(graph, other, held, way, dialect))
+    });
+    let families = by_family(graph, other, from, dialect);
+    by_edges.chain(families).collect()
+}
+
 /// The tables whose rows holds of a rule name: its root table, and what belongs to none of its families.
-fn held_tables(rule: &Rule) -> Vec<(&Rule, TableId)> {
+fn held_tables(rule: &Rule) -> Vec<TableId> {
     let others = rule.timed().into_iter().flat_map(|timed| timed.others());
     let mut roots = vec![rule.root];
     for root in others.map(|stamp| stamp.root) {
@@ -59,7 +75,7 @@ fn held_tables(rule: &Rule) -> Vec<(&Rule, TableId)> {
             roots.push(root);
         }
     }
-    roots.into_iter().map(|root| (rule, root)).collect()
+    roots
 }
 
 /// Of a rule by time over several tables: that a hold of another rule keeps row `t` of one of them, or what is its.
@@ -71,11 +87,8 @@ pub(super) fn of_member(
 ) -> Vec<String> {
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
     others
-        .flat_map(held_tables)
-        .flat_map(|(other, root)| {
-            let ways = ways_from(graph, table, true, root).into_iter();
-            ways.map(move |way| above(graph, other, root, way, dialect).is_held(graph, dialect))
-        })
+        .flat_map(|other| from_table(graph, other, table, true, dialect))
+        .map(|above| above.is_held(graph, dialect))
         .collect()
 }
 
@@ -123,11 +136,7 @@ fn above(graph: &Graph, other: &Rule, root: TableId, way: Way<'_>, dialect: Dial
     }
 }
 
-fn ways<'a>(graph: &'a Graph, rule: &Rule, held: TableId) -> Vec<Way<'a>> {
-    ways_from(graph, rule.root, rule.by_end() || has_family(rule), held)
-}
-
-/// From rows of a table, and where what belongs to them goes with them, from that.
+/// The same along edges.
 fn ways_from(graph: &Graph, from: TableId, takes: bool, held: TableId) -> Vec<Way<'_>> {
     if held == from {
         return vec![Way::Here];
@@ -152,19 +161,25 @@ pub(super) fn of_many(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<Above
 }
 
 /// The rules whose holds such a rule asks for.
-pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule) -> BTreeSet<&'a str> {
+pub(super) fn binding<'a>(graph: &'a Graph, rule: &Rule, dialect: Dialect) -> BTreeSet<&'a str> {
     let others = graph.rules.iter().filter(|other| other.name != rule.name);
-    let reaches = |held: TableId| match rule.timed() {
+    let reaches = |other: &Rule, from, takes| {
+        let found = from_table(graph, other, from, takes, dialect);
+        !found.is_empty()
+    };
+    let binds = |other: &&Rule| match rule.timed() {
         Some(timed) if !is_plain(graph, rule, timed) => {
             let mut members = timed.members.iter();
-            members.any(|member| !ways_from(graph, member.table, true, held).is_empty())
+            members.any(|member| reaches(other, member.table, true))
         }
-        _ => asks_for_many(graph, rule) && !ways(graph, rule, held).is_empty(),
+        _ => {
+            let takes = rule.by_end() || has_family(rule);
+            asks_for_many(graph, rule) && reaches(other, rule.root, takes)
+        }
     };
     others
-        .flat_map(held_tables)
-        .filter(|(_, held)| reaches(*held))
-        .map(|(other, _)| other.name.as_str())
+        .filter(binds)
+        .map(|other| other.name.as_str())
         .collect()
 }
 
@@ -258,5 +273,120 @@ fn way(graph: &Graph, table: TableId, alias: String, on: String, dialect: Dialec
         table: table_name(graph, dialect, &graph.table(table).name),
         alias,
         on,
+    }
+}
+
+/// A rule by removal time whose families may have several rows of the root table. A hold of any of them keeps all that is of the
+/// family, whether that names the root, or an instance, or is named by what does.
+struct Families<'a> {
+    graph: &'a Graph,
+    rule: &'a Rule,
+    timed: &'a Timed,
+    roots: Roots,
+    dialect: Dialect,
+}
+
+/// From row `t` of a table to the rows that such holds may name; none of a rule by which each row is a family.
+fn by_family(graph: &Graph, rule: &Rule, from: TableId, dialect: Dialect) -> Vec<AboveView> {
+    let Some(timed) = rule.timed() else {
+        return Vec::new();
+    };
+    let families = Families {
+        graph,
+        rule,
+        timed,
+        roots: Roots::new(graph, rule, timed, dialect),
+        dialect,
+    };
+    if families.roots.column.is_empty() {
+        return Vec::new();
+    }
+    let members = timed.members.iter();
+    members
+        .flat_map(|member| families.over(member, from))
+        .collect()
+}
+
+impl Families<'_> {
+    /// Those that lead over a table of the rule, along what belongs to what.
+    fn over(&self, member: &Member, from: TableId) -> Vec<AboveView> {
+        let ways = match member.table == from {
+            true => vec![Vec::new()],
+            false => climbs(self.graph, from, member.table),
+        };
+        let ways = ways
+            .into_iter()
+            .filter(|edges| !self.says_family(edges, from));
+        ways.flat_map(|edges| {
+            let ways = ways_up(self.graph, &edges, self.dialect);
+            let last = ways.last().map_or("t", |way| way.alias.as_str()).to_owned();
+            let mut found = self.of_row(member, &ways, &last);
+            found.extend(self.of_owners(member, &ways, &last));
+            found
+        })
+        .collect()
+    }
+
+    /// Whether the last edge only names the root of a row's family, which that says itself.
+    fn says_family(&self, edges: &[&Edge], from: TableId) -> bool {
+        let Some((last, before)) = edges.split_last() else {
+            return false;
+        };
+        let table = before.last().map_or(from, |edge| edge.parent);
+        let mut members = self.timed.members.iter();
+        last.parent == self.rule.root
+            && members.any(|it| it.table == table && it.family.contains(&last.column.name))
+    }
+
+    /// From a row that names its root or an instance.
+    fn of_row(&self, member: &Member, ways: &[WayView], row: &str) -> Vec<AboveView> {
+        let Families {
+            graph,
+            rule,
+            timed,
+            ref roots,
+            dialect,
+        } = *self;
+        let families = adopt::families(graph, rule, timed, roots, member, row, dialect);
+        let each = families.iter().flat_map(|family| {
+            [&roots.key, &roots.column].map(|column| {
+                let on = format!("m.{column} = {family}");
+                let mut ways = ways.to_vec();
+                ways.push(way(graph, rule.root, "m".to_owned(), on, dialect));
+                AboveView {
+                    rule: dialect.text(&rule.name),
+                    key: key_text(graph, rule.root, "m", dialect),
+                    ways,
+                }
+            })
+        });
+        each.collect()
+    }
+
+    /// From a row that names neither, by those that name it.
+    fn of_owners(&self, member: &Member, ways: &[WayView], row: &str) -> Vec<AboveView> {
+        let Families {
+            graph,
+            rule,
+            timed,
+            ref roots,
+            dialect,
+        } = *self;
+        let Some(adopter) = Adopter::new(graph, rule, timed, roots, dialect) else {
+            return Vec::new();
+        };
+        let owners = adopter.owners(member).into_iter();
+        let each = owners.flat_map(|(owner, edge)| {
+            let on = format!(
+                "{} AND {} AND {}",
+                via::named_by(edge, dialect, row, "w"),
+                adopter.rootless(member, row),
+                adopter.rootless(owner, "w")
+            );
+            let mut ways = ways.to_vec();
+            ways.push(way(graph, owner.table, "w".to_owned(), on, dialect));
+            self.of_row(owner, &ways, "w")
+        });
+        each.collect()
     }
 }

@@ -398,7 +398,7 @@ impl<'a> Adopter<'a> {
     }
 
     /// That a row names no root.
-    fn rootless(&self, member: &Member, row: &str) -> String {
+    pub(super) fn rootless(&self, member: &Member, row: &str) -> String {
         let columns = member.family.iter();
         let each = columns.map(|column| format!("{row}.{} IS NULL", self.dialect.ident(column)));
         each.collect::<Vec<_>>().join(" AND ")
@@ -514,6 +514,16 @@ impl<'a> Adopter<'a> {
         found
     }
 
+    /// The tables whose rows without a root name those of a table, which are of the family of these, and how.
+    pub(super) fn owners(&self, member: &Member) -> Vec<(&'a Member, &'a Edge)> {
+        if !self.stamp.named.contains(&member.table) || !self.owns(member.table).is_empty() {
+            return Vec::new();
+        }
+        let referrers = self.referrers(member).into_iter();
+        let once = referrers.filter(|it| it.is_first);
+        once.map(|it| (it.member, it.edge)).collect()
+    }
+
     fn ways(&self, member: &Member) -> Vec<WayView> {
         let referrers = self.referrers(member).into_iter();
         let way = |Referrer {
@@ -558,6 +568,35 @@ impl<'a> Adopter<'a> {
     fn key(&self, table: TableId) -> String {
         self.dialect.ident(&self.graph.table(table).key[0].name)
     }
+}
+
+/// The families of a row, as expressions that may be NULL: one for each column that names one, or what its instance says.
+pub(super) fn families(
+    graph: &Graph,
+    rule: &Rule,
+    timed: &Timed,
+    roots: &Roots,
+    member: &Member,
+    row: &str,
+    dialect: Dialect,
+) -> Vec<String> {
+    if member.table == rule.root {
+        return vec![roots.family_of(row, dialect)];
+    }
+    let adopter = Adopter::new(graph, rule, timed, roots, dialect);
+    let adopted = adopter.and_then(|it| it.family_of_instance(member, row));
+    let coalesce = match dialect {
+        Dialect::Postgres => "coalesce",
+        Dialect::Mysql | Dialect::Mariadb => "COALESCE",
+    };
+    let columns = member.family.iter();
+    let columns = columns.map(|family| format!("{row}.{}", dialect.ident(family)));
+    columns
+        .map(|family| match &adopted {
+            Some(adopted) => format!("{coalesce}({family}, {adopted})"),
+            None => family,
+        })
+        .collect()
 }
 
 /// What one of several conditions says, in brackets where there are more.

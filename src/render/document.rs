@@ -563,7 +563,7 @@ pub(super) fn of_rule(
         meets: families && meets,
         nested: families && nested(rule),
         keeps: families && !keeps::keeps(graph, purge, dialect).is_empty(),
-        bound: above::binding(graph, rule),
+        bound: above::binding(graph, rule, dialect),
         newest: families && !newest::views(graph, rule, dialect).is_empty(),
         clock: (families && !postgres).then(|| clock(graph, rule.end_time.kind)),
         calendar: families && !postgres && by_calendar(graph, rule),

@@ -43,6 +43,8 @@ pub(super) struct TimedView {
     bound: bool,
     /// The same of rows of families.
     bound_families: bool,
+    /// And of those that name no root.
+    bound_adopted: bool,
     /// Whether the rows of the root table are locked first.
     locks: bool,
     /// Whether something may refer to rows that name no root and are of the family of what names them.
@@ -145,6 +147,7 @@ pub(super) fn view(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) 
         pins: members.iter().any(|it| !it.pins.is_empty()),
         bound: members.iter().any(|it| !it.bound.is_empty()),
         bound_families: members.iter().any(MemberView::is_bound_by_family),
+        bound_adopted: members.iter().any(MemberView::is_bound_adopted),
         spares: members.iter().any(|it| it.spared),
         locks: members.len() > 1 || timed.ended.is_some(),
         family_of_root: roots.family_of("r", dialect),

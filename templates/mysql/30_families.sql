@@ -94,6 +94,13 @@ BEGIN
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
+{%- if rule.timed.bound_adopted %}
+    IF v_bound THEN
+{%- for member in rule.timed.members %}
+        {{ <w.bound_adopted member /> | indent(width=8) }}
+{%- endfor %}
+    END IF;
+{%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.adopt %}
 {%- for referrer in member.referrers %}

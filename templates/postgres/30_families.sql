@@ -158,12 +158,7 @@ BEGIN
 {%- for own in member.adopt.owns %}
         RETURN QUERY
         SELECT DISTINCT m.family::text, r.family::text
-        FROM (
-            SELECT t.{{ rule.key }} AS id, {{ rule.timed.family_of_t }} AS family FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_roots }}
-        ) AS m
-{%- for join in own.joins %}
-        JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
-{%- endfor %}
+        FROM {{ <w.own_rows rule own /> | indent(width=8) }}
         {{ <w.adopted_namers member /> | indent(width=8) }}
 {%- endfor %}
 {%- endif %}

@@ -85,6 +85,9 @@ SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan
 AS $windrow$
 DECLARE
     v_families {{ rule.key_type }}[] := '{}';
+{%- if rule.timed.bound_adopted %}
+    a record;  -- what is known of rows that name no root
+{%- endif %}
 BEGIN
 {%- for member in rule.timed.members %}
 {%- for column in member.belongs %}
@@ -99,6 +102,29 @@ BEGIN
 {%- endif %}
 {%- endfor %}
 {%- endfor %}
+{%- if rule.timed.bound_adopted %}
+    SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
+{%- for member in rule.timed.members %}
+{%- if member.bound | length > 0 and member.adopt %}
+    IF a.o_lost[{{ member.position }}] THEN
+{%- if member.adopt.named %}
+        v_families := v_families || ARRAY(
+            SELECT m.family
+            FROM {{ <w.adopted_rows control rule member /> | indent(width=12) }}
+            WHERE {{ member.bound | join(sep=" OR ") }}
+        );
+{%- endif %}
+{%- for own in member.adopt.owns %}
+        v_families := v_families || ARRAY(
+            SELECT m.family
+            FROM {{ <w.own_rows rule own /> | indent(width=12) }}
+            WHERE {{ member.bound | join(sep=" OR ") }}
+        );
+{%- endfor %}
+    END IF;
+{%- endif %}
+{%- endfor %}
+{%- endif %}
     RETURN v_families;
 END
 $windrow$;

@@ -47,6 +47,16 @@ JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = m.key
 {%- for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}
 {%- endcomponent w.adopted_rows %}
 
+{#- The rows t that name no root, but by one of their columns an instance of the families p_roots. -#}
+{% component w.own_rows(rule, own) -%}
+(
+    SELECT t.{{ rule.key }} AS id, {{ rule.timed.family_of_t }} AS family FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_roots }}
+) AS m
+{%- for join in own.joins %}
+JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+{%- endcomponent w.own_rows %}
+
 {#- The families of rows that name row t of the family in m, where they are others. -#}
 {% component w.adopted_namers(member) -%}
 CROSS JOIN LATERAL (

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::graph::Graph;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
@@ -10,6 +11,7 @@ use crate::support::installation::Installation;
 tests! {
     each_server: [
         what_is_held_beside_families_no_other_rule_takes,
+        what_is_of_a_held_instance_without_its_root_no_other_rule_takes,
     ],
 }
 
@@ -98,4 +100,191 @@ fn what_is_held_beside_families_no_other_rule_takes(dialect: Dialect) {
             }
         }
     }
+}
+
+/// Rows that name their root, or a job or a part alone, or are named by such rows, go by the removal time of their family, or by
+/// rules of their own.
+const OWN: &str = r#"
+name = "bound_own"
+
+[tables]
+job  = { key = "id bigint" }
+part = { key = "id bigint", parents = ["root -> job.id"] }
+doc  = { key = "id bigint", parents = ["root -> job.id"] }
+fact = { key = "id bigint", parents = ["root -> job.id", "doc_id -> doc.id"], with = "any" }
+note = { key = "id bigint", parents = ["root -> job.id"] }
+line = { key = "id bigint", parents = ["root -> job.id", "fact_id -> fact.id"], with = "any" }
+
+[rules.history]
+strategy  = "removal-time"
+root      = "job"
+time      = "removal"
+end_time  = "at"
+tables    = ["line: root", "note: root", "fact: root", "part: root", "doc: root", "job: root"]
+retention = { minimum = "1d", safety_lag = "1h" }
+
+[rules.history.stamp]
+start = "at"
+per   = "kind varchar"
+from  = "kind: id -> days days"
+own   = ["part: job_id", "fact: job_id", "note: part_id -> part", "line: fact_id -> fact"]
+named = ["doc"]
+
+[rules.parts]
+strategy  = "age"
+root      = "part"
+time      = "at"
+retention = { default = "30d" }
+
+[rules.facts]
+strategy  = "expiry"
+root      = "fact"
+time      = "at"
+
+[rules.notes]
+strategy  = "end-time"
+root      = "note"
+final     = { state = 1 }
+end_time  = "at"
+retention = { default = "30d" }
+
+[rules.docs]
+strategy  = "orphan"
+root      = "doc"
+needs     = ["id -> job.id"]
+at_once   = true
+
+[rules.lines]
+strategy  = "keep-last"
+root      = "line"
+keep      = { newest = 1, per = "kind varchar", by = "id bigint" }
+"#;
+
+pub(crate) fn own() -> Graph {
+    graph_of(OWN)
+}
+
+const OF_JOB: [(&str, i64); 6] = [
+    ("line", 14),
+    ("note", 13),
+    ("fact", 12),
+    ("part", 11),
+    ("doc", 10),
+    ("job", 1),
+];
+
+/// The rows of a job: its own that names another as its root, or is it.
+fn load(database: &mut Installation, with_roots: bool) {
+    let at = "'2020-01-01', '2020-02-01'";
+    let mut sql: String = OF_JOB
+        .iter()
+        .map(|(table, _)| format!("DELETE FROM {table}; "))
+        .collect();
+    for id in [1, 2] {
+        let root = if with_roots {
+            id.to_string()
+        } else {
+            "NULL".to_owned()
+        };
+        sql += &format!(
+            "INSERT INTO job (id, root, at, removal) VALUES ({id}, {root}, {at}), ({id}00, {id}, {at});
+             INSERT INTO part (id, root, job_id, at, removal) VALUES ({id}1, {root}, {id}00, {at});
+             INSERT INTO doc (id, root, kind, at, removal) VALUES ({id}0, {root}, 'gone', {at});
+             INSERT INTO fact (id, root, job_id, doc_id, at, removal) VALUES ({id}2, {root}, {id}00, {id}0, {at});
+             INSERT INTO note (id, root, part_id, at, removal) VALUES ({id}3, {root}, {id}1, {at});
+             INSERT INTO line (id, root, kind, fact_id) VALUES ({id}4, {root}, 'x', {id}2);"
+        );
+    }
+    sql += "INSERT INTO line (id, kind) VALUES (99, 'x');";
+    database.execute("DELETE FROM W.hold");
+    database.execute(&sql);
+}
+
+fn what_is_of_a_held_instance_without_its_root_no_other_rule_takes(dialect: Dialect) {
+    let time = match dialect {
+        Dialect::Postgres => "timestamp",
+        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
+    };
+    let rest =
+        format!("state integer NOT NULL DEFAULT 1, kind varchar(20), at {time}, removal {time}");
+    let schema = format!(
+        "CREATE TABLE kind (id varchar(20) PRIMARY KEY, days integer);
+         CREATE TABLE job (id bigint PRIMARY KEY, root bigint, {rest});
+         CREATE TABLE part (id bigint PRIMARY KEY, root bigint, job_id bigint, {rest});
+         CREATE TABLE doc (id bigint PRIMARY KEY, root bigint, {rest});
+         CREATE TABLE fact (id bigint PRIMARY KEY, root bigint, job_id bigint, doc_id bigint, {rest});
+         CREATE TABLE note (id bigint PRIMARY KEY, root bigint, part_id bigint, {rest});
+         CREATE TABLE line (id bigint PRIMARY KEY, root bigint, fact_id bigint, {rest});"
+    );
+    let mut database = Installation::of(dialect, &schema, &own());
+    database.arm();
+    let mut wrong = Vec::new();
+    for with_roots in [true, false] {
+        // The family by its root and by another member of it: no rule takes what is of it.
+        for key in [1, 100] {
+            for (rule, table, named) in [
+                ("parts", "part", 11),
+                ("facts", "fact", 12),
+                ("notes", "note", 13),
+                ("docs", "doc", 10),
+                ("lines", "line", 14),
+            ] {
+                load(&mut database, with_roots);
+                let hold = json!({"rule": "history", "key": key, "reason": "audit"});
+                database.set_hold(hold).expect("a hold");
+                let context = format!("roots {with_roots}, {key} is held, {rule}");
+                let purge = json!({"rule": rule, "key": [named], "dry_run": true});
+                let purge = database.purge(purge).expect("a purge");
+                if purge["refused"] != json!({named.to_string(): "HELD"}) {
+                    wrong.push(format!("{context}: {}", purge["refused"]));
+                }
+                let [preview, run] = [
+                    database.preview(json!({"rule": rule})).expect("a preview"),
+                    database.run(json!({"rule": rule})).expect("a run"),
+                ]
+                .map(|it| it["rules"][0]["families"].clone());
+                if preview != run || run != 1 {
+                    wrong.push(format!("{context}: {preview} {run}"));
+                }
+                let left = database.texts(&format!("SELECT id FROM {table} ORDER BY id"));
+                if !left.contains(&named.to_string()) {
+                    wrong.push(format!("{context}: {table} {left:?}"));
+                }
+            }
+        }
+        // What another rule holds keeps the family.
+        for (rule, key) in [
+            ("parts", 11),
+            ("facts", 12),
+            ("notes", 13),
+            ("docs", 10),
+            ("lines", 14),
+        ] {
+            load(&mut database, with_roots);
+            let hold = json!({"rule": rule, "key": key, "reason": "audit"});
+            database.set_hold(hold).expect("a hold");
+            let context = format!("roots {with_roots}, {key} of {rule} is held");
+            let purge = json!({"rule": "history", "key": [1], "dry_run": true});
+            let purge = database.purge(purge).expect("a purge");
+            if purge["refused"] != json!({"1": "HELD"}) {
+                wrong.push(format!("{context}: {}", purge["refused"]));
+            }
+            let options = json!({"rule": "history"});
+            let [preview, run] = [
+                database.preview(options.clone()).expect("a preview"),
+                database.run(options).expect("a run"),
+            ]
+            .map(|it| it["rules"][0]["families"].clone());
+            if preview != run || run != 1 {
+                wrong.push(format!("{context}: {preview} {run}"));
+            }
+            for (table, key) in OF_JOB {
+                let left = database.texts(&format!("SELECT id FROM {table} ORDER BY id"));
+                if !left.contains(&key.to_string()) {
+                    wrong.push(format!("{context}: {table} {left:?}"));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -21,7 +21,7 @@ use crate::harness::tests;
 use crate::support::camunda;
 use crate::support::defect::{Defect, HARMLESS, NOTHING, VARIABLE};
 use crate::support::graphs::{dolphinscheduler, with_keepers};
-use crate::{adopted, airflow, bound, crossing, several, single, unarchive, workers};
+use crate::{adopted, airflow, bound, bound_of, crossing, several, single, unarchive, workers};
 use defects::all;
 
 tests! {
@@ -133,6 +133,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         bound::by_time("family"),
         crossing::graph(),
         adopted::graph(),
+        bound_of::own(),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Member, Own, Rule, TableId, Timed, Unit};
 use crate::render::above;
-use crate::render::adopt::{AdoptView, Adopter};
+use crate::render::adopt::{self, AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
 use crate::render::explain::among;
 use crate::render::names::{control_name, escaped, table_name};
@@ -166,6 +166,11 @@ impl MemberView {
     /// Whether holds of other rules may keep rows of families.
     pub(super) fn is_bound_by_family(&self) -> bool {
         !self.bound.is_empty() && !self.belongs.is_empty()
+    }
+
+    /// Whether they may keep rows that name no root.
+    pub(super) fn is_bound_adopted(&self) -> bool {
+        !self.bound.is_empty() && self.adopt.is_some()
     }
 
     /// Whether nothing else than its family keeps a row.
@@ -540,7 +545,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The families of a row, as expressions that may be NULL: one for each column that names one, or what its instance says.
+    /// The families of a row, as expressions that may be NULL.
     pub(super) fn families(&self, member: &Member, row: &str) -> Vec<String> {
         let Tables {
             graph,
@@ -550,23 +555,7 @@ impl Tables<'_> {
             dialect,
             ..
         } = *self;
-        if member.table == rule.root {
-            return vec![roots.family_of(row, dialect)];
-        }
-        let adopter = Adopter::new(graph, rule, timed, roots, dialect);
-        let adopted = adopter.and_then(|it| it.family_of_instance(member, row));
-        let coalesce = match dialect {
-            Dialect::Postgres => "coalesce",
-            Dialect::Mysql | Dialect::Mariadb => "COALESCE",
-        };
-        let columns = member.family.iter();
-        let columns = columns.map(|family| format!("{row}.{}", dialect.ident(family)));
-        columns
-            .map(|family| match &adopted {
-                Some(adopted) => format!("{coalesce}({family}, {adopted})"),
-                None => family,
-            })
-            .collect()
+        adopt::families(graph, rule, timed, roots, member, row, dialect)
     }
 
     /// What a deletion from the table is for.

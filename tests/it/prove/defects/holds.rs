@@ -3,6 +3,9 @@
 use super::{CLOSED, edit};
 use crate::support::defect::Defect;
 
+const OF_INSTANCES: &str =
+    "bound_of::SERVER::what_is_of_a_held_instance_without_its_root_no_other_rule_takes";
+
 pub(super) const DEFECTS: &[Defect] = &[
     Defect {
         name: "other-holds-unasked-by-time",
@@ -126,5 +129,31 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         mysql: &[edit("IF v_until <= UTC_TIMESTAMP(6) THEN", "IF false THEN")],
         noticed_by: &["held::SERVER::a_hold_of_nothing_is_an_error_unless_it_is_meant"],
+    },
+    Defect {
+        name: "hold-of-a-member-unseen",
+        what: "a hold of a row of a family that is not its root binds no other rule",
+        postgres: &[edit(
+            "WHERE m.\"root\" = coalesce(",
+            "WHERE false AND m.\"root\" = coalesce(",
+        )],
+        mysql: &[edit(
+            "WHERE m.`root` = COALESCE(",
+            "WHERE false AND m.`root` = COALESCE(",
+        )],
+        noticed_by: &[OF_INSTANCES],
+    },
+    Defect {
+        name: "hold-without-root-unseen",
+        what: "what another rule holds goes with its instance where it names no root",
+        postgres: &[edit(
+            "THEN v_families := v_families || ARRAY(",
+            "AND false THEN v_families := v_families || ARRAY(",
+        )],
+        mysql: &[edit(
+            "INSERT IGNORE INTO work_keep (id) SELECT m.family FROM work_root AS m",
+            "INSERT IGNORE INTO work_keep (id) SELECT m.family FROM (SELECT r.* FROM work_root AS r WHERE false) AS m",
+        )],
+        noticed_by: &[OF_INSTANCES],
     },
 ];

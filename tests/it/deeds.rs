@@ -177,8 +177,9 @@ fn each_deed_is_the_same_in_every_session(dialect: Dialect) -> Result<()> {
     Ok(())
 }
 
-/// What keeps even who means it from making or changing a table, or lasts long.
-const LEFT_OUT: [&str; 4] = [
+/// What keeps even who means it from making or changing a table, or ends the session with any error, or lasts long.
+const LEFT_OUT: [&str; 5] = [
+    "exit_on_error",
     "default_tablespace",
     "sql_require_primary_key",
     "optimizer_search_depth",
@@ -216,8 +217,14 @@ fn triggers_refuse_the_same_in_every_session(dialect: Dialect) -> Result<()> {
     };
     let mut wrong = Vec::new();
     for group in groups(dialect) {
-        // No trigger fires on a replica, what is not committed hinders the others, and the rows here name no schema.
-        let left_out = ["session_replication_role", "autocommit", "search_path"];
+        // No trigger fires on a replica, what is not committed hinders the others, the rows here name no schema, and a refusal
+        // is an error.
+        let left_out = [
+            "session_replication_role",
+            "autocommit",
+            "search_path",
+            "exit_on_error",
+        ];
         let mut known = group.to_vec();
         known.retain(|setting| !left_out.iter().any(|name| setting.contains(name)));
         let mut odd = odd(&made, &known)?;

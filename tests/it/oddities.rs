@@ -79,6 +79,8 @@ const POSTGRES: &[&[&str]] = &[
         "SET default_tablespace = 'pg_global'",
         "SET temp_tablespaces = ''",
         "SET default_table_access_method = 'heap'; SET default_toast_compression = 'pglz'",
+        // The last: what a server does not know ends the session then.
+        "SET exit_on_error = on",
     ],
 ];
 

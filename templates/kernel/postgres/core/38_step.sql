@@ -52,6 +52,8 @@ SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
     PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
+    -- Errors that are met here would end the session, and so would the end of a dry run.
+    PERFORM set_config('exit_on_error', 'off', true);
     BEGIN
         PERFORM take_tables(p_run);
         LOCK TABLE latch IN ROW SHARE MODE;
@@ -537,6 +539,7 @@ BEGIN
         RETURN array_fill('PAUSED'::text, ARRAY[cardinality(p_keys)]);
     END IF;
     PERFORM set_config('lock_timeout', setting_of(p_rule, 'lock_timeout') || 'ms', true);
+    PERFORM set_config('exit_on_error', 'off', true);
     BEGIN
         PERFORM take_tables(p_run);
         PERFORM look_again(p_run);

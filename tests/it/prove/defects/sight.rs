@@ -151,4 +151,31 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &["squats::SERVER::who_takes_the_lock_of_stamps_is_named"],
     },
+    Defect {
+        name: "errors-end-the-session",
+        what: "in a session with exit_on_error a dry run and what a batch passes over end it",
+        postgres: &[edit(
+            "PERFORM set_config('exit_on_error', 'off', true);",
+            "",
+        )],
+        mysql: &[],
+        noticed_by: &[ODDITIES],
+    },
+    Defect {
+        name: "archives-without-columns",
+        what: "in a session with sql_if_exists a table that is made like another has no columns",
+        postgres: &[],
+        mysql: &[edit("SET SESSION sql_if_exists = 0;", "")],
+        noticed_by: &["deeds::mariadb::each_deed_is_the_same_in_every_session"],
+    },
+    Defect {
+        name: "views-unmerged",
+        what: "in a session without derived_merge no batch with an archive succeeds",
+        postgres: &[],
+        mysql: &[edit(
+            "SET SESSION optimizer_switch = 'block_nested_loop=off,derived_merge=on';",
+            "SET SESSION optimizer_switch = 'block_nested_loop=off';",
+        )],
+        noticed_by: &["deeds::mysql::each_deed_is_the_same_in_every_session"],
+    },
 ];

@@ -162,6 +162,8 @@ fn each_deed_is_the_same_in_every_session(dialect: Dialect) -> Result<()> {
     ] {
         ensure!(all.contains(word), "{word}: {all}");
     }
+    // Nor does any of it fail here: the servers of these tests have odd defaults, too.
+    ensure!(!all.contains("sqlstate"), "{all}");
     let mut wrong = Vec::new();
     for group in groups(dialect) {
         let mut odd = odd(&made, group)?;

@@ -162,6 +162,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &[ODDITIES],
     },
     Defect {
+        name: "nulls-as-texts",
+        what: "a session with array_nulls off clears no removal time",
+        postgres: &[edit("SET array_nulls = on", "")],
+        mysql: &[],
+        noticed_by: &["deeds::postgres::each_deed_is_the_same_in_every_session"],
+    },
+    Defect {
         name: "archives-without-columns",
         what: "in a session with sql_if_exists a table that is made like another has no columns",
         postgres: &[],

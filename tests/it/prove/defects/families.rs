@@ -15,6 +15,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["several::SERVER::by_default_a_row_goes_with_all_of_its_parents"],
     },
     Defect {
+        name: "shared-values-unseen",
+        what: "a value that rows of a due and of a running family name goes with the first",
+        postgres: &[edit("v_other := v_other || n_other;", "")],
+        mysql: &[edit("m.id, p_depth, true, true", "m.id, -9, true, true")],
+        noticed_by: &["several::SERVER::a_row_that_others_name_goes_with_all_of_them"],
+    },
+    Defect {
         name: "unfinished-row-goes",
         what: "a family goes although one of its rows is not final",
         postgres: &[edit(

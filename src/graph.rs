@@ -22,9 +22,9 @@ use crate::spec::{Spec, Text};
 pub use crate::column::{Column, Condition, Kind, Literal, Test};
 pub use keys::{ACTING, KnownKey};
 pub use model::{
-    Action, Artifact, Definition, Document, Edge, Figure, Graph, Heartbeat, Ignored, Last, Limits,
-    Link, Member, Need, Newest, Own, Reference, ReportField, Retention, Rule, Shared, Single,
-    Source, Stamp, Strategy, Table, TableId, Timed, Unit, Window, With,
+    Action, Artifact, Definition, Document, Edge, Figure, Final, Graph, Heartbeat, Ignored, Last,
+    Limits, Link, Member, Named, Need, Newest, Own, Reference, ReportField, Retention, Rule,
+    Shared, Single, Source, Stamp, Strategy, Table, TableId, Timed, Unit, Window, With,
 };
 pub use names::RESERVED_RULES;
 

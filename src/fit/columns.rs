@@ -73,8 +73,13 @@ pub(super) fn table_findings(
     for edge in others.filter(|edge| edge.alone && graph.table(edge.parent).name == table.name) {
         column_finding(table, &edge.parent_column, dialect, live, found);
     }
-    for condition in &table.r#final {
+    for condition in &table.r#final.own {
         condition_finding(table, condition, dialect, live, found);
+    }
+    // A column of this table may say which rows of others are final.
+    let named = graph.tables.iter().flat_map(|other| &other.r#final.named);
+    for named in named.filter(|named| graph.table(named.edge.parent).name == table.name) {
+        condition_finding(table, &named.condition, dialect, live, found);
     }
     for (column, _) in table.releases().flat_map(Edge::pairs) {
         if live.column(&column.name).is_some_and(|live| !live.nullable) {

@@ -9,8 +9,8 @@ use super::finding::{Finding, error, notice};
 use super::kinds::is_whole;
 use crate::catalog::{Catalog, CatalogIndex, CatalogTable};
 use crate::graph::{
-    Column, Definition, Graph, Kind, Need, Newest, Rule, Single, Stamp, Strategy, Table, Timed,
-    With,
+    Column, Definition, Final, Graph, Kind, Need, Newest, Rule, Single, Stamp, Strategy, Table,
+    Timed, With,
 };
 
 /// Adds what a rule reads and the catalog lacks.
@@ -161,7 +161,7 @@ fn definition_findings(definition: &Definition, catalog: &Catalog, found: &mut V
         return;
     };
     let table = Table {
-        r#final: Vec::new(),
+        r#final: Final::default(),
         name: definition.table.clone(),
         key: vec![definition.key.clone()],
         unique: Vec::new(),

@@ -2,8 +2,8 @@
 
 use crate::dialect::Dialect;
 use crate::graph::{
-    Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Need, Newest, Own,
-    Reference, Retention, Rule, Single, Source, Stamp, Strategy, Table, Timed,
+    Artifact, Column, Condition, Definition, Edge, Graph, Last, Link, Member, Named, Need, Newest,
+    Own, Reference, Retention, Rule, Single, Source, Stamp, Strategy, Table, Timed,
 };
 
 impl Graph {
@@ -74,7 +74,11 @@ fn of_table(table: &mut Table) -> Vec<&mut String> {
     // Those of one edge stand between commas.
     found.extend(indexed);
     found.extend(edges.iter_mut().flat_map(of_edge));
-    found.extend(of_conditions(r#final));
+    found.extend(of_conditions(&mut r#final.own));
+    for Named { edge, condition } in &mut r#final.named {
+        found.extend(of_edge(edge));
+        found.push(&mut condition.column.name);
+    }
     found
 }
 
@@ -321,6 +325,7 @@ link_ = { parents = ["upper_id_ -> root_.id_", "lower_id_ -> root_.id_"], with =
 dated_ = { key = "id_ integer" }
 below_ = { key = "id_ integer", parents = ["dated_id_ -> dated_.id_"] }
 state_ = { key = "a_ integer, b_ integer" }
+waits_ = { parents = ["a_, b_ -> root_(a_, b_)"], final = { "a_, b_ -> root_.sealed_" = 1 } }
 [ignore]
 other_ = "left alone"
 [rules.ending]

@@ -19,7 +19,8 @@ pub(super) fn conditions(
         .collect()
 }
 
-fn condition(
+/// What one column must hold.
+pub(super) fn condition(
     column: &Text,
     values: &Spanned<Values>,
     diagnostics: &mut Vec<Diagnostic>,

@@ -2,15 +2,16 @@
 
 mod cycles;
 mod edges;
+mod finals;
 mod resolved;
 
 use std::collections::BTreeSet;
 
 use self::cycles::check_cycles;
 use self::edges::edges;
-use super::{conditions::conditions, names, written};
+use super::{names, written};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::graph::{Action, Column, Edge, Ignored, Kind, Table, TableId, With};
+use crate::graph::{Action, Column, Edge, Final, Ignored, Kind, Table, TableId, With};
 use crate::spec::grammar::{self, ColumnText};
 use crate::spec::{self, Spec, Text};
 
@@ -49,9 +50,7 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
                 Some(spec::With::Any) => With::Any,
                 Some(spec::With::All) | None => With::All,
             },
-            r#final: table.r#final.as_ref().map_or(Vec::new(), |written| {
-                conditions(written.get_ref(), diagnostics)
-            }),
+            r#final: Final::default(),
         });
         resolved.spans.push(name_span);
     }
@@ -75,6 +74,8 @@ pub(super) fn resolve(spec: &Spec, text: &str, diagnostics: &mut Vec<Diagnostic>
         let searched = written::searched(spec, text, &resolved.tables[index].name);
         resolved.tables[index].indexed = indexed(table, &edges, &searched, unclear, diagnostics);
         resolved.tables[index].edges = edges;
+        let id = TableId(index);
+        resolved.tables[index].r#final = finals::resolve(text, table, &resolved, id, diagnostics);
         edge_spans.push(spans);
     }
     check_cycles(&resolved, &edge_spans, diagnostics);
@@ -150,6 +151,10 @@ pub(super) fn check_reached(
         .map(|(index, _)| TableId(index));
     let keepers: Vec<TableId> = keepers.collect();
     reached.extend(keepers);
+    // So is one that says which rows of another are final.
+    let tables = resolved.tables.iter();
+    let named = tables.flat_map(|table| &table.r#final.named);
+    reached.extend(named.map(|named| named.edge.parent));
     if spec.rules.is_empty() {
         let at = spec.name.as_ref().map_or(0..0, |name| name.span());
         let help = "add a rule: `[rules.NAME]` with `strategy`, `root`, `final`, `end_time` and `retention`";

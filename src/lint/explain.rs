@@ -111,6 +111,12 @@ by end time ask for that. A rule by time, or one whose rows go one by one, would
 orphans passes where it needs just these rows (`needs`), since none of them goes with a row that nothing names.",
     ),
     (
+        "final-of-many",
+        "\
+`final` of a table asks what one row holds that another names. Where the edge says `or alone`, it is the other way round: several \
+rows may name one, and may hold different things.",
+    ),
+    (
         "ignored-without-reason",
         "\
 A table under `[ignore]` is left alone although it refers to rows that go. The reason is for whoever reads the spec \
@@ -406,6 +412,12 @@ all whole numbers or all texts.",
         "`report` gives further names to windrow's figures; there is no such figure in this document.",
     ),
     (
+        "unknown-edge",
+        "\
+`final` of a table may ask for a column of a row that its rows name: `callback_id -> callback.state`. What stands before the \
+point is an edge of the table, with the columns and the table as its `parents` have them; it says how that row is found.",
+    ),
+    (
         "unknown-table",
         "\
 The table is not under `[tables]`. Every table that is named must be described there; names are written as the catalog \
@@ -426,8 +438,8 @@ has them, case included.",
     (
         "unreachable-table",
         "\
-No rule deletes rows of this table, because its edges lead to the root of none. Add the missing edge or rule, or take \
-the table out; a table that is left alone on purpose belongs under `[ignore]`.",
+No rule deletes rows of this table, because its edges lead to the root of none, and no `final` of another table asks what its \
+rows hold. Add the missing edge or rule, or take the table out; a table that is left alone on purpose belongs under `[ignore]`.",
     ),
     (
         "window-beside-others",

@@ -1,8 +1,7 @@
 //! How a rule deletes: what goes and in which order, what keeps families, what is let go of.
 
 use super::ways::{Hop, ways};
-use crate::column::Condition;
-use crate::graph::{Edge, Graph, Kind, Rule, Strategy, TableId, With};
+use crate::graph::{Edge, Final, Graph, Kind, Rule, Strategy, TableId, With};
 
 /// How one rule deletes.
 #[derive(Debug)]
@@ -43,7 +42,7 @@ pub struct Keep {
     /// The ways from the root table down to the last table, where only those of its rows keep that no root is above.
     pub without: Vec<Vec<Hop>>,
     /// What a row of the last table must hold to keep nothing; empty where each keeps.
-    pub unless: Vec<Condition>,
+    pub unless: Final,
     /// One sentence: becomes the comment above the query.
     pub why: String,
 }
@@ -143,7 +142,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                 keeps.push(Keep {
                     hops,
                     without: Vec::new(),
-                    unless: Vec::new(),
+                    unless: Final::default(),
                     why: format!(
                         "A row of {} keeps the row of {} that {} names.",
                         table.name,
@@ -170,7 +169,7 @@ fn keeps(graph: &Graph, rule: &Rule) -> Vec<Keep> {
                 keeps.push(Keep {
                     hops,
                     without: above.clone(),
-                    unless: Vec::new(),
+                    unless: Final::default(),
                     why: format!(
                         "A row of {} that belongs to one of {}{of_none} as well, by {}, goes when that is gone.",
                         table.name,

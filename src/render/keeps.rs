@@ -5,9 +5,8 @@ use serde::Serialize;
 use super::edges::excluded;
 use super::names::table_name;
 use super::via;
-use crate::column::Condition;
 use crate::dialect::Dialect;
-use crate::graph::{Graph, TableId};
+use crate::graph::{Final, Graph, TableId};
 use crate::plan::{Hop, Keep, Meet, Purge};
 
 /// A query whose rows keep the member that they were found from.
@@ -55,7 +54,7 @@ pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepV
                 .collect();
             last.on.push_str(&above);
             last.on
-                .push_str(&not_all(&keep.unless, &last.alias, dialect));
+                .push_str(&not_final(graph, &keep.unless, &last.alias, dialect));
         }
         KeepView {
             why: keep.why.clone(),
@@ -66,11 +65,21 @@ pub(super) fn keeps(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<KeepV
 }
 
 /// That a row does not hold all that it must, as far as is known; behind other conditions.
-fn not_all(conditions: &[Condition], row: &str, dialect: Dialect) -> String {
-    let conditions = conditions.iter();
-    let held: Vec<String> = conditions
-        .map(|condition| dialect.condition_of(row, condition))
-        .collect();
+fn not_final(graph: &Graph, r#final: &Final, row: &str, dialect: Dialect) -> String {
+    let own = r#final.own.iter();
+    let own = own.map(|condition| dialect.condition_of(row, condition));
+    let named = r#final.named.iter().enumerate();
+    let named = named.map(|(at, named)| {
+        let alias = format!("f{}", at + 1);
+        let asked = format!("{alias}.{}", dialect.ident(&named.edge.parent_column.name));
+        let on =
+            via::same(&named.edge, dialect, row, &alias) + &excluded(&named.edge, dialect, &asked);
+        let table = table_name(graph, dialect, &graph.table(named.edge.parent).name);
+        let one = via::one(dialect);
+        let holds = dialect.condition_of(&alias, &named.condition);
+        format!("EXISTS (SELECT {one}FROM {table} AS {alias} WHERE {on} AND {holds})")
+    });
+    let held: Vec<String> = own.chain(named).collect();
     match held.is_empty() {
         true => String::new(),
         false => format!(" AND ({}) IS NOT TRUE", held.join(" AND ")),
@@ -193,5 +202,12 @@ fn hops(graph: &Graph, purge: &Purge, way: &[Hop], dialect: Dialect) -> Vec<HopV
 /// The tables that are read, beside those that rows are deleted from.
 pub(super) fn tables(purges: &[Purge]) -> impl Iterator<Item = TableId> {
     let keeps = purges.iter().flat_map(|purge| &purge.keeps);
-    keeps.filter_map(|keep| Some(keep.hops.last()?.table))
+    keeps.flat_map(|keep| {
+        let named = keep.unless.named.iter().map(|named| named.edge.parent);
+        keep.hops
+            .last()
+            .map(|hop| hop.table)
+            .into_iter()
+            .chain(named)
+    })
 }

@@ -15,6 +15,8 @@ pub(super) struct NewestView {
     /// How many newer ones are passed over to find the last one that stays.
     offset: i64,
     group_name: String,
+    /// Whether the one before it says the same in words: it differs in what it orders by, or of which rows.
+    told: bool,
     /// That row `n` is of the group of the root, of the numbered group; that `l` is of that of `c`.
     same_as_i: Vec<String>,
     same_as_g: Vec<String>,
@@ -42,10 +44,15 @@ pub(super) struct NewestView {
 }
 
 pub(super) fn views(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<NewestView> {
-    let newest = rule.newest.iter();
-    newest
-        .map(|newest| view(graph, rule, newest, dialect))
-        .collect()
+    let mut views: Vec<NewestView> = Vec::new();
+    for newest in &rule.newest {
+        let mut view = view(graph, rule, newest, dialect);
+        let before = views.last();
+        view.told =
+            before.is_some_and(|it| (it.count, &it.group_name) == (view.count, &view.group_name));
+        views.push(view);
+    }
+    views
 }
 
 fn view(graph: &Graph, rule: &Rule, newest: &Newest, dialect: Dialect) -> NewestView {
@@ -95,6 +102,7 @@ fn view(graph: &Graph, rule: &Rule, newest: &Newest, dialect: Dialect) -> Newest
         count: newest.count,
         offset: newest.count - 1,
         group_name: super::names::escaped(dialect, &newest.group()),
+        told: false,
         same_as_i: same(&|_, column| format!("i.{column}")),
         same_as_g: same(&|number, _| format!("g.per_{number}")),
         last_of_c: (1..=per.len())

@@ -130,10 +130,15 @@ pub struct Table {
     #[serde(default)]
     #[schemars(with = "With")]
     pub with: Option<Spanned<With>>,
-    /// Which rows have nothing before them any more: `column = value(s)`. Any other keeps the row that it belongs to, and its
-    /// whole family (`REFERENCED`), until it is final; so does one in which the column is NULL. Every row is final if left out.
+    /// Which rows have nothing before them any more: `column = value(s)`, or `"column -> table.column" = value(s)` for a column
+    /// of the row that an edge of `parents` names. Any other keeps the row that it belongs to, and its whole family
+    /// (`REFERENCED`), until it is final; so does one in which the column is NULL, or which names no row that is there. Every row
+    /// is final if left out.
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, Values>")]
+    #[schemars(
+        with = "BTreeMap<String, Values>",
+        example = serde_json::json!({"missed": true, "callback_id -> callback.state": ["success", "failed"]})
+    )]
     pub r#final: Option<Spanned<BTreeMap<Text, Spanned<Values>>>>,
     /// Columns of `parents` (of several: as written there) that an index of the application leads with, so that none needs to be added.
     #[serde(default)]

@@ -12,8 +12,8 @@ use crate::spec::Text;
 
 pub use cursor::place;
 pub use parts::{
-    ActionText, ColumnText, EdgeText, EndTimeText, FigureText, LinkText, MemberText, NoneText,
-    OwnText, SourceText,
+    ActionText, ColumnText, EdgeText, EndTimeText, FigureText, LinkText, MemberText, NamedText,
+    NoneText, OwnText, SourceText,
 };
 
 const EDGE: &str = "write `column -> table.column`, with a type after the column if it differs from the parent's, \
@@ -24,6 +24,9 @@ const EDGE: &str = "write `column -> table.column`, with a type after the column
 
 const NEED: &str = "write `column -> table.column`, with `unless value` behind it if a value means that a row names nothing, \
                     or `a, b -> table(a, b)` for several columns";
+
+const NAMED: &str = "write `column -> table.column`: the column of an edge of `parents` (of several: `a, b`), the table that it names, \
+                     and what a row of that has to hold";
 
 /// Reads `column type`, or several of these between commas.
 pub fn key(text: &str, whole: &Text) -> Result<Vec<ColumnText>, Box<Diagnostic>> {
@@ -116,6 +119,30 @@ pub fn need(text: &str, whole: &Text) -> Result<EdgeText, Box<Diagnostic>> {
     })?;
     cursor.end()?;
     Ok(edge)
+}
+
+/// Whether the name of a condition is that of a column which another row has: `column -> table.column`.
+pub fn names_another(name: &Text) -> bool {
+    name.get_ref().contains("->")
+}
+
+/// Reads `column -> table.column`, or `column, column -> table.column`: a column of the row that an edge names.
+pub fn named(text: &str, whole: &Text) -> Result<NamedText, Box<Diagnostic>> {
+    let mut cursor = Cursor::new(text, whole, NAMED)?;
+    let mut columns = vec![cursor.name("a column")?];
+    while cursor.take(&Token::Comma) {
+        columns.push(cursor.name("a column")?);
+    }
+    cursor.expect(&Token::Arrow)?;
+    let table = cursor.name("a table")?;
+    cursor.expect(&Token::Dot)?;
+    let column = cursor.name("a column")?;
+    cursor.end()?;
+    Ok(NamedText {
+        columns,
+        table,
+        column,
+    })
 }
 
 /// Reads `table: parent_column -> child_column`.

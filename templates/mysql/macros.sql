@@ -348,7 +348,9 @@ FROM {{ member.table }} AS p
 {#- That root i, which is final and a candidate, is not among the newest of its group. -#}
 {% component w.not_newest(rule) -%}
 {% for newest in rule.newest -%}
+{% if not newest.told -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
+{% endif -%}
 AND (
     {{ newest.placeless | join(sep=" OR ") }}
 {%- if newest.of | length > 0 %}

@@ -87,7 +87,9 @@ WHERE (r.family = m.family) IS NOT TRUE;
 {#- That root i, which is final and a candidate, is not among the newest of its group. -#}
 {% component w.not_newest(rule) -%}
 {% for newest in rule.newest -%}
+{% if not newest.told -%}
 -- The newest {{ newest.count }} of each {{ newest.group_name }} stay.
+{% endif -%}
 AND (
 {%- filter fit %}
     {{ newest.placeless | join(sep=" OR ") }}

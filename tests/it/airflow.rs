@@ -65,6 +65,16 @@ const EMPTIED: [&str; 17] = [
     "dag_run",
 ];
 
+/// The states of callbacks 2 to 7; that of `prepare` is the first.
+const CALLBACKS: [&str; 6] = [
+    "'failed'",
+    "'scheduled'",
+    "'pending'",
+    "'queued'",
+    "'running'",
+    "NULL",
+];
+
 pub(crate) fn graph() -> Graph {
     graph_of(SPEC)
 }
@@ -163,7 +173,10 @@ fn surround(
     }
     if random.random_bool(0.5) {
         let missed = random.random_bool(0.8);
-        add_beside(database, dag, id, missed);
+        let ended = random.random_bool(0.7);
+        // By their places in `CALLBACKS`.
+        let callback = if ended { 1..=2 } else { 3..=7 };
+        add_beside(database, dag, id, (missed, random.random_range(callback)));
     }
     if random.random_bool(0.1) {
         let hold = json!({"rule": "dag_runs", "key": id.to_string(), "reason": "test"});
@@ -176,6 +189,9 @@ fn odd_histories_are_cleaned_as_the_model_says(dialect: Dialect) {
     let mut database = armed(dialect, &graph());
     let dags = ["plain", "it's", "Ünï — 定義", "no policy"];
     prepare(&mut database, &dags);
+    for (state, number) in CALLBACKS.iter().zip(2..) {
+        database.execute(&format!("INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at, state) VALUES ('{number:032}', 'x', 'x', '{{}}', 1, '2025-09-01', {state})"));
+    }
     let (mut families, mut outlived) = (0, 0);
     for seed in seeds("worlds of Airflow's runs", dialect, 12) {
         let random = &mut SmallRng::seed_from_u64(seed);

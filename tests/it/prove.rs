@@ -130,6 +130,7 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         unarchive::graph(),
         several::graph(""),
         several::unfinished(),
+        several::awaiting(),
         bound::by_time("family"),
         crossing::graph(),
         adopted::graph(),

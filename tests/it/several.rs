@@ -17,6 +17,7 @@ tests! {
         a_parent_of_no_family_keeps_the_family,
         a_row_that_others_name_goes_with_all_of_them,
         a_row_that_is_not_final_keeps_its_family,
+        a_row_that_names_one_that_is_not_final_keeps_its_family,
         a_purge_takes_families_that_share_a_row_if_all_are_named,
     ],
 }
@@ -274,6 +275,89 @@ fn a_row_that_is_not_final_keeps_its_family(dialect: Dialect) {
         json!({"runs": 3, "steps": 4, "pairs": 0, "files": 0})
     );
     assert_eq!(skipped, json!({}));
+}
+
+/// The same spec with steps that wait for a call, of which no rule takes any.
+pub(crate) fn awaiting() -> Graph {
+    let own = "steps = { key = \"id integer\", parents = [\"run_id -> runs.id\"";
+    let waits = ", \"call, day -> calls(number, day) restrict\"], final = { complete = true, \"call, day -> calls.state\" = [\"done\", \"failed\"] ";
+    let calls = "calls = { key = \"id integer\", unique = [\"number integer, day integer\"] }";
+    let spec = SPEC.replace(&format!("{own}]"), &format!("{calls}\n{own}{waits}}}"));
+    graph_of(&spec)
+}
+
+/// A step whose call has not ended, or of which nobody knows, keeps its run; so does one whose call is not there.
+fn a_row_that_names_one_that_is_not_final_keeps_its_family(dialect: Dialect) {
+    let columns = ", complete boolean, call_number integer, day integer)";
+    let columns = columns.replace(
+        "call_number",
+        if dialect == Dialect::Postgres {
+            "call"
+        } else {
+            "`call`"
+        },
+    );
+    let schema = SCHEMA.replace(
+        "run_id integer NOT NULL)",
+        &format!("run_id integer NOT NULL{columns}"),
+    );
+    let calls = "CREATE TABLE calls (id integer NOT NULL PRIMARY KEY, number integer NOT NULL, day integer NOT NULL, state varchar(20), UNIQUE (number, day));";
+    let mut installation = Installation::of(dialect, &format!("{calls}{schema}"), &awaiting());
+    installation.arm();
+    installation.execute(
+        "INSERT INTO calls (id, number, day, state) VALUES (5, 1, 1, 'done'), (6, 1, 2, 'pending'), (7, 2, 1, NULL);
+        INSERT INTO runs (id, state, ended) VALUES (6, 'done', '2025-01-06 00:00:00'), (7, 'done', '2025-01-07 00:00:00');
+        INSERT INTO steps (id, run_id) VALUES (41, 4), (60, 6), (70, 7)",
+    );
+    let call = if dialect == Dialect::Postgres {
+        "call"
+    } else {
+        "`call`"
+    };
+    let calls = |installation: &mut Installation, steps: &str, number: &str, day: &str| {
+        installation.execute(&format!(
+            "UPDATE steps SET complete = true, {call} = {number}, day = {day} WHERE id IN ({steps})"
+        ));
+    };
+    // One that has ended; one that is pending; one without a state; one that is not there; none; none, as half of it is NULL.
+    for (steps, number, day) in [
+        ("10, 40", "1", "1"),
+        ("20", "1", "2"),
+        ("30", "2", "1"),
+        ("41", "9", "9"),
+        ("60", "NULL", "NULL"),
+        ("70", "1", "NULL"),
+    ] {
+        calls(&mut installation, steps, number, day);
+    }
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 1, "steps": 1, "pairs": 0, "files": 0})
+    );
+    assert_eq!(skipped, json!({"REFERENCED": 5}));
+    for run in [2, 3, 4, 6, 7] {
+        let purge = installation.call("purge", json!({"key": [run]}));
+        let purge = purge.expect("a purge");
+        assert_eq!(
+            purge["refused"],
+            json!({run.to_string(): "REFERENCED"}),
+            "{purge}"
+        );
+    }
+    assert_eq!(
+        left(&mut installation, "runs"),
+        ["2", "3", "4", "5", "6", "7"]
+    );
+    installation.execute("UPDATE calls SET state = 'failed'");
+    calls(&mut installation, "41, 60", "1", "1");
+    let (tables, skipped) = cleaned(&mut installation);
+    assert_eq!(
+        tables,
+        json!({"runs": 4, "steps": 5, "pairs": 0, "files": 0})
+    );
+    assert_eq!(skipped, json!({"REFERENCED": 1}));
+    assert_eq!(left(&mut installation, "calls"), ["5", "6", "7"]);
 }
 
 /// Runs 1, 2 and 3 are a chain, 4 shares a row with one that is not named, or is on hold.

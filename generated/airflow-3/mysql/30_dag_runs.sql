@@ -74,7 +74,6 @@ BEGIN
                   LIMIT 1
               )
           )
-          -- The newest 1 of each dag_id, run_type stay.
           AND (
               i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
@@ -90,7 +89,6 @@ BEGIN
                   LIMIT 1
               )
           )
-          -- The newest 1 of each dag_id, run_type stay.
           AND (
               i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
@@ -184,12 +182,13 @@ DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_against$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_against(IN p_newest boolean,
     IN p_lock boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_against with the members that a row of another table keeps, and those that are roots among the newest of their group,
-    where p_newest; p_lock: the last one that stays is locked. [body 7dcf1641d5cc]'
+    where p_newest; p_lock: the last one that stays is locked. [body 5dc30c70f21a]'
 BEGIN
     -- A row of deadline that is not final keeps the row of dag_run that dagrun_id names.
     INSERT IGNORE INTO work_against (id, fault)
-    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `airflow`.`deadline` AS t1 ON t1.`dagrun_id` = m.id
-        AND (t1.`missed` = TRUE) IS NOT TRUE;
+    SELECT m.id, 6 FROM work_member AS m STRAIGHT_JOIN `airflow`.`deadline` AS t1 ON t1.`dagrun_id` = m.id AND (t1.`missed` = TRUE
+        AND EXISTS (SELECT 1 FROM `airflow`.`callback` AS f1 WHERE t1.`callback_id` = f1.`id` AND f1.`state` IN ('success',
+        'failed'))) IS NOT TRUE;
     -- While the newest are locked, nobody can delete them and leave the group without.
     IF p_newest AND p_lock THEN
         INSERT IGNORE INTO work_against (id, fault)
@@ -592,7 +591,6 @@ BEGIN
               LIMIT 1
           )
       )
-      -- The newest 1 of each dag_id, run_type stay.
       AND (
           i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
           OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
@@ -608,7 +606,6 @@ BEGIN
               LIMIT 1
           )
       )
-      -- The newest 1 of each dag_id, run_type stay.
       AND (
           i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
           OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE
@@ -669,7 +666,6 @@ BEGIN
                   LIMIT 1
               )
           )
-          -- The newest 1 of each dag_id, run_type stay.
           AND (
               i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
@@ -685,7 +681,6 @@ BEGIN
                   LIMIT 1
               )
           )
-          -- The newest 1 of each dag_id, run_type stay.
           AND (
               i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
               OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE

@@ -88,7 +88,6 @@ SELECT 'dag_runs' AS rule, COUNT(*) AS families,
                       LIMIT 1
                   )
               )
-              -- The newest 1 of each dag_id, run_type stay.
               AND (
                   i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
                   OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
@@ -104,7 +103,6 @@ SELECT 'dag_runs' AS rule, COUNT(*) AS families,
                       LIMIT 1
                   )
               )
-              -- The newest 1 of each dag_id, run_type stay.
               AND (
                   i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
                   OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL
@@ -160,7 +158,6 @@ FROM (
               LIMIT 1
           )
       )
-      -- The newest 1 of each dag_id, run_type stay.
       AND (
           i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`partition_date` IS NULL OR i.`run_after` IS NULL
           OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL) IS NOT TRUE
@@ -176,7 +173,6 @@ FROM (
               LIMIT 1
           )
       )
-      -- The newest 1 of each dag_id, run_type stay.
       AND (
           i.`dag_id` IS NULL OR i.`run_type` IS NULL OR i.`run_after` IS NULL
           OR (i.`run_type` IN ('scheduled', 'backfill') AND i.`partition_key` IS NOT NULL AND i.`partition_date` IS NULL) IS NOT TRUE

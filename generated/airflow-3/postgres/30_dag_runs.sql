@@ -32,7 +32,6 @@ LANGUAGE sql STABLE AS $windrow$
                     ORDER BY n."logical_date" DESC, n."id" DESC LIMIT 1
                 )
             )
-            -- The newest 1 of each dag_id, run_type stay.
             AND (
                 i."dag_id" IS NULL OR i."run_type" IS NULL OR i."partition_date" IS NULL OR i."run_after" IS NULL
                     OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL) IS NOT TRUE
@@ -43,7 +42,6 @@ LANGUAGE sql STABLE AS $windrow$
                     ORDER BY n."partition_date" DESC, n."run_after" DESC, n."id" DESC LIMIT 1
                 )
             )
-            -- The newest 1 of each dag_id, run_type stay.
             AND (
                 i."dag_id" IS NULL OR i."run_type" IS NULL OR i."run_after" IS NULL
                     OR (i."run_type" IN ('scheduled', 'backfill') AND i."partition_key" IS NOT NULL
@@ -118,8 +116,9 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp S
     SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $windrow$
 BEGIN RETURN ARRAY(
         -- A row of deadline that is not final keeps the row of dag_run that dagrun_id names.
-        SELECT m.id FROM unnest(p_members) AS m(id)
-            WHERE EXISTS (SELECT FROM "public"."deadline" AS t1 WHERE t1."dagrun_id" = m.id AND (t1."missed" = TRUE) IS NOT TRUE)
+        SELECT m.id FROM unnest(p_members) AS m(id) WHERE EXISTS (SELECT FROM "public"."deadline" AS t1 WHERE t1."dagrun_id" = m.id
+            AND (t1."missed" = TRUE AND EXISTS (SELECT FROM "public"."callback" AS f1 WHERE t1."callback_id" = f1."id"
+            AND f1."state" IN ('success', 'failed'))) IS NOT TRUE)
 ); END
 $windrow$;
 
@@ -414,7 +413,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 7c6b76c7c53f', 'count 117daac9b11b', 'delete 28d674e57d95', 'kept 29d6a9e8e42b', 'members f122bbd8130b',
-    'newest 4f7a034152c5', 'next 83917db0e65c', 'roots f4544da43817', 'scope 4c5dcd67d0dd', 'undated 195f37806428',
+    'bound 7c6b76c7c53f', 'count 117daac9b11b', 'delete 28d674e57d95', 'kept e430630fbb22', 'members f122bbd8130b',
+    'newest 4f7a034152c5', 'next 83917db0e65c', 'roots 6f375314228a', 'scope 4c5dcd67d0dd', 'undated 195f37806428',
     'unlisted 5d166997ff59']);
 RESET ROLE;

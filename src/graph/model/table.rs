@@ -25,7 +25,32 @@ pub struct Table {
     /// With which of several parents a row goes.
     pub with: With,
     /// What a row must hold to go with its parents; any other keeps them. Empty where every row goes.
-    pub r#final: Vec<Condition>,
+    pub r#final: Final,
+}
+
+/// What a row must hold to keep nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Final {
+    /// In its own columns.
+    pub own: Vec<Condition>,
+    /// In those of rows that it names.
+    pub named: Vec<Named>,
+}
+
+/// What a row must name.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// By which of its edges.
+    pub edge: Edge,
+    /// What that row must hold. Where there is none, or the edge's column is NULL, nothing holds it.
+    pub condition: Condition,
+}
+
+impl Final {
+    /// Whether every row is final.
+    pub fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.named.is_empty()
+    }
 }
 
 /// A row of the owning table names the parent row with this key.

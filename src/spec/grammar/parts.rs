@@ -84,6 +84,17 @@ pub struct MemberText {
     pub columns: Vec<Text>,
 }
 
+/// `column -> table.column`, or `column, column -> table.column`.
+#[derive(Clone, Debug)]
+pub struct NamedText {
+    /// The columns of the edge.
+    pub columns: Vec<Text>,
+    /// The table that it names.
+    pub table: Text,
+    /// A column of that table.
+    pub column: Text,
+}
+
 /// `table: column`, `table: column -> other_table`, or `table: column -> other_table.other_column`.
 #[derive(Clone, Debug)]
 pub struct OwnText {

@@ -17,7 +17,7 @@ pub(super) fn prepare(database: &mut Installation, dags: &[&str]) {
     }
     let (dag, then) = (text(dags[0]), "'2025-09-01'");
     database.execute(&format!("INSERT INTO dag_version (id, version_number, dag_id, created_at, last_updated) VALUES ('{ID}', 1, {dag}, {then}, {then})"));
-    database.execute(&format!("INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at) VALUES ('{ID}', 'x', 'x', '{{}}', 1, {then})"));
+    database.execute(&format!("INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at, state) VALUES ('{ID}', 'x', 'x', '{{}}', 1, {then}, 'success')"));
     database.execute(&format!("INSERT INTO backfill (id, dag_id, from_date, to_date, dag_run_conf, reprocess_behavior, max_active_runs, created_at, updated_at) VALUES (1, {dag}, {then}, {then}, '{{}}', 'none', 1, {then}, {then})"));
     let group = if database.dialect == Dialect::Postgres {
         "\"group\""
@@ -145,7 +145,12 @@ pub(super) fn add_task(
 }
 
 /// A row of every kind that hangs on a run itself.
-pub(super) fn add_beside(database: &mut Installation, dag: &str, run: i32, missed: bool) {
+pub(super) fn add_beside(
+    database: &mut Installation,
+    dag: &str,
+    run: i32,
+    (missed, callback): (bool, usize),
+) {
     let (then, dag, name) = ("'2025-10-01'", text(dag), text(&run_name(run)));
     let key = if database.dialect == Dialect::Postgres {
         "key"
@@ -160,7 +165,7 @@ pub(super) fn add_beside(database: &mut Installation, dag: &str, run: i32, misse
             "INSERT INTO dagrun_asset_event (dag_run_id, event_id) VALUES ({run}, 1), ({run}, 3)"
         ),
         format!(
-            "INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id) VALUES ('{:032}', {then}, {then}, {run}, {then}, {missed}, '00000000000000000000000000000001')",
+            "INSERT INTO deadline (id, created_at, last_updated_at, dagrun_id, deadline_time, missed, callback_id) VALUES ('{:032}', {then}, {then}, {run}, {then}, {missed}, '{callback:032}')",
             run + 1
         ),
         format!(

@@ -25,7 +25,7 @@ pub(super) const TREE: [(&str, &[&str]); 17] = [
     ),
     ("dag_run_note", &["dag_run_id"]),
     ("dagrun_asset_event", &["dag_run_id", "event_id"]),
-    ("deadline", &["id", "dagrun_id", "missed"]),
+    ("deadline", &["id", "dagrun_id", "missed", "callback_id"]),
     ("hitl_detail", &["ti_id"]),
     ("hitl_detail_history", &["ti_history_id"]),
     (
@@ -72,6 +72,8 @@ pub(super) type Row = BTreeMap<&'static str, Option<String>>;
 pub(super) struct Contents {
     pub(super) tree: BTreeMap<&'static str, BTreeSet<Row>>,
     pub(super) beside: BTreeMap<String, i64>,
+    /// The callbacks that have ended.
+    pub(super) ended: BTreeSet<String>,
 }
 
 pub(super) fn contents(database: &mut Installation) -> Contents {
@@ -122,11 +124,15 @@ pub(super) fn contents(database: &mut Installation) -> Contents {
     } else {
         '`'
     };
+    let ended = database.texts(&format!(
+        "SELECT CAST(id AS {text}) FROM callback WHERE state IN ('success', 'failed')"
+    ));
     let mut count = |name: String| {
         let rows = database.number(&format!("SELECT count(*) FROM {quote}{name}{quote}"));
         (name, rows)
     };
     Contents {
+        ended: ended.into_iter().collect(),
         beside: beside.into_iter().map(&mut count).collect(),
         tree,
     }
@@ -218,7 +224,7 @@ pub(super) fn model(
     let missed = |row: &Row| ["t", "true", "1"].contains(&value(row, "missed"));
     let deadlines = before.tree["deadline"].iter();
     let awaited: BTreeSet<&str> = deadlines
-        .filter(|row| !missed(row))
+        .filter(|row| !missed(row) || !before.ended.contains(value(row, "callback_id")))
         .map(|row| value(row, "dagrun_id"))
         .collect();
     let (mut gone, mut skipped) = (BTreeSet::new(), BTreeMap::new());

@@ -93,7 +93,7 @@ fn the_last_run_of_a_dag_keeps_its_tasks(dialect: Dialect) {
         }
         .insert(&mut database);
         add_task(&mut database, id, "a", id, "t", -1, "success");
-        add_beside(&mut database, "a", id, true);
+        add_beside(&mut database, "a", id, (true, 1));
     }
     let before = contents(&mut database);
     let run = database.run(json!({})).expect("a run");
@@ -192,7 +192,7 @@ fn what_two_rules_would_take_is_told(dialect: Dialect) {
     let mut database = small(dialect, &graph());
     for (id, state) in [(3, "success"), (6, "running")] {
         Run { id, state, ..OLD }.insert(&mut database);
-        add_beside(&mut database, "a", id, true);
+        add_beside(&mut database, "a", id, (true, 1));
     }
     database.execute("UPDATE task_state_store SET expires_at = '2025-11-01'");
     let states = |document: &Value| -> Vec<(String, i64)> {

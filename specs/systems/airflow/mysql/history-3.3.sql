@@ -238,8 +238,8 @@ FROM demo_run AS r
 WHERE r.id % 3 = 0
   AND NOT r.never_began;
 
-INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at)
-SELECT LEFT(SHA2(CONCAT('callback ', r.id), 256), 32), 'executor', 'import_path', '{}', 1, r.started
+INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at, state)
+SELECT LEFT(SHA2(CONCAT('callback ', r.id), 256), 32), 'executor', 'import_path', '{}', 1, r.started, 'success'
 FROM demo_run AS r
 WHERE r.id % 20 = 1;
 

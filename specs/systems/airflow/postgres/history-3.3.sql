@@ -246,8 +246,8 @@ FROM demo_run AS r
 WHERE r.id % 3 = 0
   AND NOT r.never_began;
 
-INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at)
-SELECT md5('callback ' || r.id)::uuid, 'executor', 'import_path', '{}', 1, r.started
+INSERT INTO callback (id, type, fetch_method, data, priority_weight, created_at, state)
+SELECT md5('callback ' || r.id)::uuid, 'executor', 'import_path', '{}', 1, r.started, 'success'
 FROM demo_run AS r
 WHERE r.id % 20 = 1;
 

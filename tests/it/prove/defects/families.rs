@@ -35,6 +35,13 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["several::SERVER::a_row_that_is_not_final_keeps_its_family"],
     },
     Defect {
+        name: "named-row-unasked",
+        what: "a family goes although a row that one of its rows names is not final",
+        postgres: &[edit("f1.\"state\" IN ('done', 'failed')", "true")],
+        mysql: &[edit("f1.`state` IN ('done', 'failed')", "true")],
+        noticed_by: &["several::SERVER::a_row_that_names_one_that_is_not_final_keeps_its_family"],
+    },
+    Defect {
         name: "forgotten-edge",
         what: "the rows of one table stay when their family goes",
         postgres: &[edit(

@@ -5,6 +5,7 @@
 mod batch_too_large;
 mod long_lock_timeout;
 mod no_opt_in;
+mod released_final;
 mod rule;
 mod several_parents;
 mod short_safety_lag;
@@ -18,10 +19,11 @@ use crate::spec;
 pub use rule::Rule;
 
 /// Every rule.
-pub const RULES: [Rule; 5] = [
+pub const RULES: [Rule; 6] = [
     batch_too_large::RULE,
     long_lock_timeout::RULE,
     no_opt_in::RULE,
+    released_final::RULE,
     several_parents::RULE,
     short_safety_lag::RULE,
 ];

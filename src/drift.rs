@@ -23,7 +23,7 @@ pub struct Drift {
     pub detail: String,
     /// The unified diff from what stands to what is generated, of a body that can be read; else empty.
     pub diff: String,
-    /// What `windrow install` does about it besides applying the generated files; empty where they suffice.
+    /// What drops it, where `windrow install` does that besides applying the generated files; else empty.
     pub statement: String,
 }
 
@@ -41,7 +41,7 @@ pub enum Kind {
     View,
     /// A table of the ledger, or an archive.
     Table,
-    /// A column of such a table.
+    /// A column of such a table, where a table of an earlier version lacks it.
     Column,
     /// An index on a table of the application.
     Index,
@@ -87,8 +87,6 @@ pub enum State {
 struct Generated {
     /// The text that is compared; empty where only the name is.
     body: String,
-    /// What adds a column.
-    statement: String,
     /// What comments on a routine; empty where that is part of its own statement.
     comment: String,
 }
@@ -202,7 +200,7 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
         let is_twin = known.get(&it.object) == Some(&(fingerprint.clone(), it.comment));
         let is_generated = it.is_generated(dialect, &fingerprint);
         found.extend(match wanted {
-            // An archive has the columns of its source besides.
+            // Of columns only those are generated that a table of an earlier version lacks.
             None if it.object.0 == Kind::Column => None,
             None => Some(it.extra(is_generated, is_twin)),
             Some(wanted) => Some(it.changed(&wanted, is_generated)),
@@ -215,18 +213,18 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
         .collect();
     found.extend(
         generated
-            .into_iter()
-            .filter(|((kind, name), _)| {
+            .into_keys()
+            .filter(|(kind, name)| {
                 // A table that is missing says enough.
                 *kind != Kind::Column || !missing.iter().any(|table| name.starts_with(table))
             })
-            .map(|((kind, name), wanted)| Drift {
+            .map(|(kind, name)| Drift {
                 kind,
                 name,
                 state: State::Missing,
                 detail: "missing; run windrow install".to_owned(),
                 diff: String::new(),
-                statement: wanted.statement,
+                statement: String::new(),
             }),
     );
     found.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
@@ -271,16 +269,6 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
             continue;
         };
         let name = dialect.bare(ident);
-        if kind == Kind::Table {
-            for (column, definition) in columns(&statement.sql, dialect) {
-                let column = (Kind::Column, format!("{name}.{column}"));
-                let adds = Generated {
-                    statement: format!("ALTER TABLE {control}.{ident} ADD COLUMN {definition}"),
-                    ..Generated::default()
-                };
-                objects.insert(column, adds);
-            }
-        }
         let body = match kind {
             Kind::Routine | Kind::Event | Kind::Trigger => {
                 render::routine_text(dialect, &statement.sql).unwrap_or_default()
@@ -321,33 +309,11 @@ fn object<'a>(
         bundle::Kind::Event => Kind::Event,
         bundle::Kind::View => Kind::View,
         bundle::Kind::Table => Kind::Table,
+        bundle::Kind::Column => return Some((Kind::Column, &made.name)),
         bundle::Kind::Trigger | bundle::Kind::Index => return None,
     };
     let name = made.name.strip_prefix(control)?.strip_prefix('.')?;
     Some((kind, name))
-}
-
-/// The columns of a generated CREATE TABLE, one a line, four spaces in: name and definition.
-fn columns(sql: &str, dialect: Dialect) -> Vec<(String, String)> {
-    sql.lines()
-        .filter_map(|line| line.strip_prefix("    "))
-        .filter(|line| !line.starts_with([' ', ')']))
-        .filter_map(|line| {
-            let words: Vec<&str> = line.trim_end_matches(',').split_whitespace().collect();
-            let keyword = [
-                "PRIMARY",
-                "UNIQUE",
-                "KEY",
-                "CONSTRAINT",
-                "CHECK",
-                "FOREIGN",
-                "COMMENT",
-                "INDEX",
-            ];
-            let name = words.first().filter(|word| !keyword.contains(word))?;
-            Some((dialect.bare(name), words.join(" ")))
-        })
-        .collect()
 }
 
 /// From what stands to what is generated, with three lines around each change.

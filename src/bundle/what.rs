@@ -15,6 +15,8 @@ pub struct What {
 pub enum Verb {
     /// Makes something, or makes it anew.
     Create,
+    /// Adds a column that a table of an earlier version lacks.
+    Add,
     /// Takes something away.
     Drop,
     /// Says in the catalog what something is for.
@@ -49,6 +51,8 @@ pub enum Kind {
     View,
     /// A table.
     Table,
+    /// A column, by its name behind that of its table.
+    Column,
     /// An event of MySQL and MariaDB.
     Event,
     /// A trigger.
@@ -58,11 +62,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Function,
         Self::Procedure,
         Self::View,
         Self::Table,
+        Self::Column,
         Self::Event,
         Self::Trigger,
         Self::Index,
@@ -75,6 +80,7 @@ impl Kind {
             Self::Procedure => "procedure",
             Self::View => "view",
             Self::Table => "table",
+            Self::Column => "column",
             Self::Event => "event",
             Self::Trigger => "trigger",
             Self::Index => "index",
@@ -100,6 +106,7 @@ impl What {
     pub fn new(words: &str) -> Self {
         let verbs = [
             ("create ", Verb::Create),
+            ("add ", Verb::Add),
             ("drop ", Verb::Drop),
             ("comment on ", Verb::CommentOn),
             ("schedule ", Verb::Schedule),
@@ -141,7 +148,8 @@ impl What {
 
     /// What it makes; none for a statement that makes nothing with a name.
     pub fn made(&self) -> Option<&Object> {
-        self.object().filter(|_| self.verb == Verb::Create)
+        let makes = [Verb::Create, Verb::Add].contains(&self.verb);
+        self.object().filter(|_| makes)
     }
 
     /// The routine that it makes, by its name without the schema.
@@ -171,6 +179,8 @@ mod tests {
         assert_eq!(what.verb(), Verb::CommentOn);
         assert_eq!(what.object().map(Object::bare), Some("step"));
         assert_eq!(what.made(), None);
+        let what = What::new("add column run.node");
+        assert_eq!(what.made().map(|it| it.kind), Some(Kind::Column));
         let quoted = What::new("create table windrow_x.`run of day`");
         assert_eq!(quoted.made().map(Object::bare), Some("`run of day`"));
         let what = What::new("drop procedure arm of earlier versions");

@@ -10,7 +10,7 @@ use crate::bundle::{self, Bundle, File, Statement, Verb, What};
 use crate::cli::Install;
 use crate::db::Server;
 use crate::dialect::Dialect;
-use crate::drift::{self, Kind, State};
+use crate::drift::{self, Kind};
 use crate::failure::{self, Failure};
 use crate::fit::Severity;
 use crate::interrupt;
@@ -54,7 +54,6 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
     }
 
     let joins = joins(&mut session, &bundle.control)?;
-    add_columns(&mut session, &bundle, ui)?;
     let mut applied: Vec<&str> = Vec::new();
     for file in &files {
         apply(&mut session, file, ui)
@@ -65,11 +64,12 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
         }
         applied.push(name(file));
     }
-    drop_left_over(&mut session, &bundle, ui)?;
+    let mut kinds = vec![Kind::Trigger, Kind::Routine];
     if files.iter().any(|file| name(file) == "60_schedule.sql") {
         // pg_cron's jobs go with that file.
-        mend(&mut session, &bundle, Kind::Event, State::Extra, ui)?;
+        kinds.push(Kind::Event);
     }
+    drop_left_over(&mut session, &bundle, &kinds, ui)?;
     // An installation without overruled findings takes the note of an earlier one away.
     let overruled = (stopping > 0).then(|| record(&findings).to_string());
     if overruled.is_some() || is_forced(&mut session) {
@@ -122,54 +122,34 @@ fn leave(session: &mut Session, control: &str) -> anyhow::Result<()> {
     ))
 }
 
-/// Adds the columns that the tables of an earlier version lack, before the files: CREATE TABLE IF NOT EXISTS leaves a table
-/// that stands as it is, and its rows stay.
-fn add_columns(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<()> {
-    mend(session, bundle, Kind::Column, State::Missing, ui)
-}
-
-/// Drops the routines and triggers that an earlier spec or version left, once the files are applied: nothing should delete
-/// or refuse by rules that are no longer in the spec. What somebody made by hand stays.
-fn drop_left_over(session: &mut Session, bundle: &Bundle, ui: &Ui) -> anyhow::Result<()> {
-    mend(session, bundle, Kind::Trigger, State::Extra, ui)?;
-    mend(session, bundle, Kind::Routine, State::Extra, ui)
-}
-
-/// Executes the statements that mend this kind of drift.
-fn mend(
+/// Drops what an earlier spec or version left, once the files are applied: nothing should delete or refuse by rules that are no
+/// longer in the spec. What somebody made by hand stays.
+fn drop_left_over(
     session: &mut Session,
     bundle: &Bundle,
-    kind: Kind,
-    state: State,
+    kinds: &[Kind],
     ui: &Ui,
 ) -> anyhow::Result<()> {
-    let control = render::control_name(&session.graph);
     let objects = session.calls.objects();
-    let rows = session.database.query(objects, &[Some(&control)])?;
-    // Nothing stands there yet.
-    if rows.is_empty() {
-        return Ok(());
-    }
-    for drift in drift::compare(bundle, session.server.dialect, &rows) {
-        if drift.kind != kind || drift.state != state || drift.statement.is_empty() {
-            continue;
+    let rows = session.database.query(objects, &[Some(&bundle.control)])?;
+    let found = drift::compare(bundle, session.server.dialect, &rows);
+    for kind in kinds {
+        let left = found
+            .iter()
+            .filter(|drift| drift.kind == *kind && !drift.statement.is_empty());
+        for drift in left {
+            let begin = Instant::now();
+            let what = format!("drop {} {}", kind.title(), drift.name);
+            session
+                .database
+                .execute(&drift.statement)
+                .map_err(|error| {
+                    Failure::new(format!("cannot {what}"))
+                        .caused_by(error)
+                        .detail(drift.statement.clone())
+                })?;
+            ui.done(&what, begin.elapsed());
         }
-        let begin = Instant::now();
-        let verb = if state == State::Missing {
-            "add"
-        } else {
-            "drop"
-        };
-        let what = format!("{verb} {} {}", kind.title(), drift.name);
-        session
-            .database
-            .execute(&drift.statement)
-            .map_err(|error| {
-                Failure::new(format!("cannot {what}"))
-                    .caused_by(error)
-                    .detail(drift.statement.clone())
-            })?;
-        ui.done(&what, begin.elapsed());
     }
     Ok(())
 }
@@ -370,7 +350,8 @@ fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyh
     for row in session.database.query(sql, &[Some(&schema)])? {
         let cell = |at: usize| row.get(at).cloned().flatten();
         let index = cell(0).unwrap_or_default();
-        if !names(&statement.sql, &cell(1).unwrap_or_default()) {
+        let makes = format!("create index {}", cell(1).unwrap_or_default());
+        if statement.what.as_str() != makes {
             continue;
         }
         if let Some(pid) = cell(2) {
@@ -390,14 +371,6 @@ fn drop_leftovers(session: &mut Session, statement: &Statement, ui: &Ui) -> anyh
         );
     }
     Ok(())
-}
-
-/// Whether a statement has this name in it, quoted or bare.
-fn names(sql: &str, name: &str) -> bool {
-    sql.contains(&format!("\"{name}\""))
-        || sql
-            .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
-            .any(|word| word == name)
 }
 
 fn failed(file: &File, dialect: Dialect, applied: &[&str], error: anyhow::Error) -> Failure {
@@ -454,21 +427,4 @@ fn next_steps(session: &mut Session, args: &Install, ui: &Ui) {
     steps.push(format!("windrow preview {spec}   (what would go)"));
     steps.push(format!("windrow arm {spec}   (until then, no run deletes)"));
     ui.hint(&format!("next:\n  {}", steps.join("\n  ")));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_leftover_is_known_by_its_whole_name() {
-        let sql =
-            "CREATE INDEX CONCURRENTLY IF NOT EXISTS windrow_t_a\n    ON \"public\".\"t\" (\"a\")";
-        assert!(names(sql, "windrow_t_a"));
-        assert!(!names(sql, "windrow_t"));
-        assert!(names(
-            "CREATE INDEX \"windrow_T a\" ON t (a)",
-            "windrow_T a"
-        ));
-    }
 }

@@ -26,6 +26,11 @@ type Change = (&'static str, &'static str, &'static str);
 
 const POSTGRES: &[Change] = &[
     (
+        "ALTER TABLE W.policy DROP COLUMN note",
+        "ALTER TABLE W.policy ADD COLUMN note text",
+        ".policy ADD COLUMN note text",
+    ),
+    (
         "ALTER TABLE W.hold DROP CONSTRAINT hold_pkey, ADD CONSTRAINT hold_pkey PRIMARY KEY (key, placed_by)",
         "ALTER TABLE W.hold DROP CONSTRAINT hold_pkey, ADD CONSTRAINT hold_pkey PRIMARY KEY (rule, key)",
         "primary key of hold",
@@ -93,6 +98,11 @@ const POSTGRES: &[Change] = &[
 ];
 
 const INNODB: &[Change] = &[
+    (
+        "ALTER TABLE W.policy DROP COLUMN note",
+        "ALTER TABLE W.policy ADD COLUMN note text",
+        "column policy.note",
+    ),
     (
         "ALTER TABLE W.hold DROP PRIMARY KEY, ADD PRIMARY KEY (`key`)",
         "ALTER TABLE W.hold DROP PRIMARY KEY, ADD PRIMARY KEY (rule, `key`)",

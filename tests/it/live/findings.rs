@@ -331,7 +331,7 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
             "routine gone_batch: an earlier spec",
             "routine is_own: an earlier spec or version left it; windrow install drops it\n    DROP FUNCTION windrow_dolphinscheduler.is_own(bigint,bigint)\n",
             "routine mine: the spec does not generate it: made by hand",
-            "column policy.note: missing; run windrow install\n    ALTER TABLE windrow_dolphinscheduler.policy ADD COLUMN note text\n",
+            "column run_rule.around: missing; run windrow install\n",
         ],
     );
     assert!(
@@ -342,7 +342,6 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
     database.windrow("install SPEC").expect(
         0,
         &[
-            "add column policy.note",
             "drop routine next_batch",
             "drop routine gone_batch",
             "drop routine is_own",
@@ -383,7 +382,7 @@ fn make_older(database: &mut Database) {
         )
     };
     database.sql(&format!(
-        "ALTER TABLE {W}.policy DROP COLUMN note;
+        "ALTER TABLE {W}.run_rule DROP COLUMN around;
          DROP FUNCTION {W}.kept_back();
          DROP VIEW {W}.scheduling CASCADE;
          CREATE VIEW {W}.scheduling AS SELECT 1 AS older;

@@ -83,6 +83,34 @@ BEGIN
     FROM JSON_TABLE(p_routines, '$[*]' COLUMNS (routine varchar(64) PATH '$')) AS r;
 END;
 
+-- run_text: runs a statement that is composed of names in the registry. Values are variables of the session, never text.
+--# create procedure run_text
+CREATE PROCEDURE run_text(IN p_text longtext)
+SQL SECURITY INVOKER
+COMMENT 'Runs p_text with the rights of the caller.'
+BEGIN
+    SET @windrow_text = p_text;
+    PREPARE windrow_text FROM @windrow_text;
+    EXECUTE windrow_text;
+    DEALLOCATE PREPARE windrow_text;
+END;
+-- add_column: MySQL has no ADD COLUMN IF NOT EXISTS.
+--# create procedure add_column
+CREATE PROCEDURE add_column(IN p_table varchar(64), IN p_column varchar(64), IN p_definition text)
+SQL SECURITY INVOKER
+COMMENT 'Adds a column that a table of an earlier version lacks. The installation calls it.'
+BEGIN
+    IF NOT EXISTS (
+        SELECT 1
+        FROM information_schema.columns AS c
+        WHERE c.table_schema = DATABASE()
+          AND c.table_name = p_table
+          AND c.column_name = p_column
+    ) THEN
+        CALL run_text(CONCAT('ALTER TABLE ', p_table, ' ADD COLUMN ', p_column, ' ', p_definition));
+    END IF;
+END;
+
 --# fill table control
 INSERT INTO control (spec)
 SELECT JSON_VALUE(s.document, '$.spec')
@@ -237,6 +265,17 @@ CREATE TABLE IF NOT EXISTS run_rule (
         a family that fails is being searched. paced: what pace() measures the last batch by. start: where the run before
         left off, and this one began; around: it has come to the end since, and looks at what lies before;
         rule_hash: of what the spec said of the rule then. told: how often tell_runs() of a cluster has written the row.';
+-- What the table of an earlier version lacks.
+--# add column run_rule.start_time
+CALL add_column('run_rule', 'start_time', 'varchar(40) AFTER cursor_key');
+--# add column run_rule.start_key
+CALL add_column('run_rule', 'start_key', 'varchar(255) AFTER start_time');
+--# add column run_rule.around
+CALL add_column('run_rule', 'around', 'boolean NOT NULL DEFAULT false AFTER start_key');
+--# add column run_rule.rule_hash
+CALL add_column('run_rule', 'rule_hash', 'varchar(64) AFTER around');
+--# add column run_rule.told
+CALL add_column('run_rule', 'told', 'bigint NOT NULL DEFAULT 0 AFTER rest_from');
 --# create table run_table
 CREATE TABLE IF NOT EXISTS run_table (
     run_id       bigint       NOT NULL,

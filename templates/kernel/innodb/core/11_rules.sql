@@ -357,15 +357,3 @@ BEGIN
     EXECUTE windrow_call;
     DEALLOCATE PREPARE windrow_call;
 END;
-
--- run_text: runs a statement that is composed of names in the registry. Values are variables of the session, never text.
---# create procedure run_text
-CREATE PROCEDURE run_text(IN p_text longtext)
-SQL SECURITY INVOKER
-COMMENT 'Runs p_text with the rights of the caller.'
-BEGIN
-    SET @windrow_text = p_text;
-    PREPARE windrow_text FROM @windrow_text;
-    EXECUTE windrow_text;
-    DEALLOCATE PREPARE windrow_text;
-END;

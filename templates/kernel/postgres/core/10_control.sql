@@ -467,6 +467,15 @@ CREATE TABLE IF NOT EXISTS run_rule (
     updated_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, rule)
 );
+-- What the table of an earlier version lacks.
+--# add column run_rule.start_time
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS start_time text;
+--# add column run_rule.start_key
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS start_key text;
+--# add column run_rule.around
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS around boolean NOT NULL DEFAULT false;
+--# add column run_rule.rule_hash
+ALTER TABLE run_rule ADD COLUMN IF NOT EXISTS rule_hash text;
 --# comment on table run_rule
 COMMENT ON TABLE run_rule IS
     'Progress of a run, written in the transaction that deletes: cursor, counts, present batch size; halving: a family that fails is being '

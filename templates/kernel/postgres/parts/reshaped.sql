@@ -6,8 +6,14 @@ SELECT
         WHEN k.lasts THEN pg_catalog.format('is another than the installation made: %s instead of %s', s.says, k.says)
         ELSE 'is another than the installation made'
     END AS problem,
-    CASE WHEN k.lasts THEN pg_catalog.format('make it again: %s', k.says) ELSE 'run windrow install' END AS remedy
-FROM known_shape AS k
+    CASE
+        WHEN s.name IS NULL AND k.lasts AND k.name LIKE 'column %' THEN pg_catalog.format('ALTER TABLE %I.%s %s', w.control,
+            pg_catalog.replace(pg_catalog.substr(k.name, 8), '.', ' ADD COLUMN '), k.says)
+        WHEN k.lasts THEN pg_catalog.format('make it again: %s', k.says)
+        ELSE 'run windrow install'
+    END AS remedy
+FROM who AS w
+CROSS JOIN known_shape AS k
 LEFT JOIN (
     --+ shapes.sql
 ) AS s ON s.name = k.name

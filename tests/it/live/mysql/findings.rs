@@ -362,11 +362,11 @@ fn who_may_not_look_is_told() {
 /// What people and runs have written.
 fn written(server: &mut Server) -> Vec<Vec<windrow::db::Row>> {
     let tables = [
+        "policy",
         "hold",
         "setting",
         "setting_log",
         "run",
-        "run_rule",
         "run_table",
         "control",
     ];
@@ -376,7 +376,7 @@ fn written(server: &mut Server) -> Vec<Vec<windrow::db::Row>> {
         .collect();
     // The column that comes back stands at the end.
     selects.push(format!(
-        "SELECT rule, scope, retention_seconds, changed_at, note FROM {W}.policy ORDER BY 1, 2"
+        "SELECT rule, run_id, families, deleted_rows, cursor_time, cursor_key, started_at, around FROM {W}.run_rule ORDER BY 1, 2"
     ));
     selects
         .iter()
@@ -404,7 +404,7 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
                 "CREATE PROCEDURE {W}.{name}() COMMENT 'Older. [body 617d5e74d035]' BEGIN DO 1; END"
             )
         };
-        server.sql(&format!("ALTER TABLE {W}.policy DROP COLUMN note"));
+        server.sql(&format!("ALTER TABLE {W}.run_rule DROP COLUMN around"));
         server.sql(&format!("DROP PROCEDURE {W}.kept_back"));
         server.sql(&format!("CREATE PROCEDURE {W}.mine() BEGIN DO 2; END"));
         server.sql(&hashed("kept_back"));
@@ -419,17 +419,12 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
                 "\n-BEGIN DO 1; END\n",
                 "routine gone_batch: an earlier spec or version left it; windrow install drops it\n    DROP PROCEDURE `windrow_dolphinscheduler`.`gone_batch`\n",
                 "routine mine: the spec does not generate it: made by hand",
-                "column policy.note: missing; run windrow install\n    ALTER TABLE windrow_dolphinscheduler.policy ADD COLUMN note text\n",
+                "column run_rule.around: missing; run windrow install\n",
             ],
         );
-        server.windrow("install SPEC").expect(
-            0,
-            &[
-                "add column policy.note",
-                "drop routine gone_batch",
-                "drop event run_line_2",
-            ],
-        );
+        server
+            .windrow("install SPEC")
+            .expect(0, &["drop routine gone_batch", "drop event run_line_2"]);
         server
             .windrow("diff SPEC")
             .expect(

@@ -18,6 +18,17 @@ pub struct Statement {
     pub sql: String,
     /// Whether it must run outside a transaction block (CREATE INDEX CONCURRENTLY).
     pub alone: bool,
+    /// What the catalog shows afterwards; none where nothing is compared.
+    pub shown: Option<Shown>,
+}
+
+/// What the catalog shows of a routine, an event or a trigger: its body, on PostgreSQL after a line that says how it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The text.
+    pub text: String,
+    /// Its hash, as the comment of the object names it and verify() computes it from the catalog.
+    pub hash: String,
 }
 
 /// One generated file.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use similar::TextDiff;
 
-use crate::bundle::{self, Bundle, Statement, Verb};
+use crate::bundle::{self, Bundle, Shown, Statement, Verb};
 use crate::db::Row;
 use crate::dialect::Dialect;
 use crate::render;
@@ -85,10 +85,22 @@ pub enum State {
 /// What is generated of one object.
 #[derive(Default)]
 struct Generated {
-    /// The text that is compared; empty where only the name is.
-    body: String,
+    /// What is compared; none where only the name is.
+    shown: Option<Shown>,
     /// What comments on a routine; empty where that is part of its own statement.
     comment: String,
+}
+
+impl Generated {
+    /// Whether what is there is what is generated.
+    fn is(&self, installed: &Installed, fingerprint: &str) -> bool {
+        let shown = self.shown.as_ref();
+        shown.map_or(installed.body.is_empty(), |it| it.hash == fingerprint)
+    }
+
+    fn text(&self) -> &str {
+        self.shown.as_ref().map_or("", |shown| &shown.text)
+    }
 }
 
 /// What is there of one object, as a row of [`crate::calls::Calls::objects`] tells it.
@@ -112,13 +124,18 @@ impl<'a> Installed<'a> {
         })
     }
 
-    /// Whether the comment names the hash of the body.
+    /// Whether the comment names the hash of what is there.
     fn is_generated(&self, dialect: Dialect, fingerprint: &str) -> bool {
-        let names = |hash: &str| self.comment.contains(&format!("[body {hash}]"));
-        // Earlier versions noted the body alone.
-        let alone = self.body.split_once('\n').map(|(_, body)| body);
-        names(fingerprint)
-            || alone.is_some_and(|body| names(&render::body_fingerprint(dialect, body)))
+        match dialect {
+            // What an earlier version made notes another hash, which is not computed any more.
+            Dialect::Postgres => {
+                self.comment.contains("[body ")
+                    || self.comment.contains(&format!("[text {fingerprint}]"))
+            }
+            Dialect::Mysql | Dialect::Mariadb => {
+                self.comment.contains(&format!("[body {fingerprint}]"))
+            }
+        }
     }
 
     /// What the spec does not generate.
@@ -163,7 +180,7 @@ impl<'a> Installed<'a> {
             kind,
             state,
             detail: detail.to_owned(),
-            diff: diff(&name, self.body, &wanted.body),
+            diff: diff(&name, self.body, wanted.text()),
             statement: String::new(),
             name,
         }
@@ -187,7 +204,7 @@ pub fn compare(bundle: &Bundle, dialect: Dialect, rows: &[Row]) -> Vec<Drift> {
     for it in installed {
         let fingerprint = render::body_fingerprint(dialect, it.body);
         match generated.get(&it.object) {
-            Some(wanted) if render::body_fingerprint(dialect, &wanted.body) == fingerprint => {
+            Some(wanted) if wanted.is(&it, &fingerprint) => {
                 generated.remove(&it.object);
                 known.insert(it.object, (fingerprint, it.comment));
             }
@@ -269,14 +286,8 @@ fn generated(bundle: &Bundle, dialect: Dialect) -> BTreeMap<(Kind, String), Gene
             continue;
         };
         let name = dialect.bare(ident);
-        let body = match kind {
-            Kind::Routine | Kind::Event | Kind::Trigger => {
-                render::routine_text(dialect, &statement.sql).unwrap_or_default()
-            }
-            _ => String::new(),
-        };
         let made = Generated {
-            body,
+            shown: statement.shown.clone(),
             ..Generated::default()
         };
         objects.insert((kind, name), made);

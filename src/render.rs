@@ -17,7 +17,7 @@ pub use indexes::{IndexStatement, index_name, index_statements};
 pub use names::{control_name, home, role_name, run_lock};
 pub use orphan_guard::guard_triggers;
 pub use probes::probes;
-pub use sql::{body_fingerprint, routine_body, routine_text};
+pub use sql::body_fingerprint;
 
 mod above;
 mod acting;

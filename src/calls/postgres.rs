@@ -116,25 +116,29 @@ WITH control AS (
 )
 SELECT
     'routine', p.proname::text,
-    -- How it is called stands before the body, as in what is generated.
+    -- How it is called stands before the body, in the words and the order in which the templates write it.
     pg_catalog.concat(
         pg_catalog.concat_ws(
             ' ',
             CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
-            CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
-            CASE WHEN p.proisstrict THEN 'strict' END,
-            CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+            l.lanname,
+            CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' END,
+            CASE WHEN p.proisstrict THEN 'STRICT' END,
+            CASE WHEN p.prosecdef THEN 'SECURITY DEFINER' END,
             (
-                SELECT pg_catalog.string_agg(t.told, ' ' ORDER BY t.told COLLATE \"C\")
+                SELECT pg_catalog.string_agg(pg_catalog.concat('SET ', t.told), ' ' ORDER BY s.place)
                 FROM (
-                    SELECT pg_catalog.regexp_replace(c.value, '\"([a-z_][a-z0-9_]*)\"', E'\\\\1', 'g')
-                    FROM pg_catalog.unnest(p.proconfig) AS c(value)
-                ) AS s(setting)
+                    SELECT pg_catalog.regexp_replace(c.value, '\"([a-z_][a-z0-9_]*)\"', E'\\\\1', 'g'), c.place
+                    FROM pg_catalog.unnest(p.proconfig) WITH ORDINALITY AS c(value, place)
+                ) AS s(setting, place)
                 CROSS JOIN LATERAL (SELECT CASE s.setting
-                    WHEN pg_catalog.concat('search_path=', pg_catalog.quote_ident($1), ', pg_catalog, pg_temp') THEN 'search_path from current'
-                    ELSE pg_catalog.lower(s.setting)
+                    WHEN pg_catalog.concat('search_path=', pg_catalog.quote_ident($1), ', pg_catalog, pg_temp')
+                        THEN 'search_path FROM CURRENT'
+                    ELSE pg_catalog.concat(pg_catalog.lower(pg_catalog.split_part(s.setting, '=', 1)), ' = ',
+                        pg_catalog.substr(s.setting, pg_catalog.strpos(s.setting, '=') + 1))
                 END) AS t(told)
-            )
+            ),
+            'AS'
         ),
         pg_catalog.chr(10),
         p.prosrc
@@ -148,6 +152,7 @@ SELECT
     )
 FROM pg_catalog.pg_proc AS p
 JOIN control AS n ON n.oid = p.pronamespace
+JOIN pg_catalog.pg_language AS l ON l.oid = p.prolang
 UNION ALL
 SELECT CASE c.relkind WHEN 'v' THEN 'view' ELSE 'table' END, c.relname, '', '', ''
 FROM pg_catalog.pg_class AS c

@@ -320,6 +320,7 @@ fn replaced(statement: &Statement) -> Option<Statement> {
         what: What::new(&format!("drop {kind} {name} of another shape")),
         sql: format!("DROP {} {name} CASCADE", kind.to_uppercase()),
         alone: false,
+        shown: None,
     })
 }
 

@@ -308,8 +308,8 @@ that name each other need no relation table: `root: parent_id -> id`.",
     (
         "reserved-text",
         "\
-`$windrow$` ends the body of a generated routine on PostgreSQL, `@body@` is where its hash will stand, and lines that begin \
-with `--# ` or `--! ` cut a file into statements. No text of a spec can hold them, neither a name nor a value.",
+`$windrow$` ends the body of a generated routine on PostgreSQL, and lines that begin with `--# ` or `--! ` cut a file into \
+statements. No text of a spec can hold them, neither a name nor a value.",
     ),
     (
         "retention-under-minimum",

@@ -117,12 +117,9 @@ fn asked(query: &str, dialect: Dialect, control: &str) -> String {
 pub(super) fn ledger(dialect: Dialect) -> String {
     let mut tables = String::new();
     for file in list::all(dialect) {
-        let parts = file.text.sql.split("CREATE TABLE ").skip(1);
-        tables.extend(
-            parts
-                .filter_map(|part| part.split_once(";\n"))
-                .map(|(table, _)| table),
-        );
+        let chunks = file.text.sql.split("--# ");
+        let made = chunks.filter(|chunk| chunk.starts_with("create table "));
+        tables.extend(made.map(sql::trim_statement));
     }
     hex12(&tables)
 }

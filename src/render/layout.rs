@@ -54,18 +54,26 @@ pub(super) fn wrapped(text: &str) -> String {
 /// line on.
 fn worded(indent: &str, mark: &str, text: &str) -> String {
     let is_text = mark.trim().is_empty();
-    // The hash of a body is put in later, and stays on one line with what it is.
-    let text = text.replace("[body @body@]", "[body_@body@]");
-    let length = |word: &str| word.replace("@body@", "0123456789ab").len();
+    // The hash of the body is put in later, before the end of the text.
+    let hash = " [body 0123456789ab]".len();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let length = |at: usize| {
+        words[at].len()
+            + if is_text && at + 1 == words.len() {
+                hash
+            } else {
+                0
+            }
+    };
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for (at, word) in words.iter().enumerate() {
         match lines.last_mut() {
-            Some(line) if line.len() + 1 + length(word) <= WIDTH => line.extend([" ", word]),
+            Some(line) if line.len() + 1 + length(at) <= WIDTH => line.extend([" ", word]),
             None if is_text => lines.push(format!("{indent}{word}")),
             _ => lines.push(format!("{indent}{mark}{word}")),
         }
     }
-    lines.join("\n").replace("[body_", "[body ")
+    lines.join("\n")
 }
 
 /// What a line consists of: conditions, items of lists. Texts and quoted names stay whole, and so does what stands between
@@ -182,8 +190,8 @@ mod tests {
     #[test]
     fn the_comment_of_a_routine_leaves_room_for_the_hash_of_its_body() {
         let words = "word ".repeat(26);
-        let laid = wrapped(&format!("COMMENT '{words}end [body @body@]'"));
-        let hashed = laid.replace("@body@", "0123456789ab");
+        let laid = wrapped(&format!("COMMENT '{words}end'"));
+        let hashed = laid.replace("end'", "end [body 0123456789ab]'");
         assert_eq!(hashed.lines().count(), 2, "{hashed}");
         assert!(hashed.lines().all(|line| line.len() <= WIDTH), "{hashed}");
         assert!(hashed.contains("\n    end [body 0"), "{hashed}");

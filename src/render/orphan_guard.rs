@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::edges::none;
 use super::indexes::within_limit;
 use super::names::{control_name, escaped, table_name, variable};
-use super::sql::{body_fingerprint, routine_body};
 use super::via;
 use crate::bundle::{File, Kind};
 use crate::dialect::Dialect;
@@ -244,10 +243,7 @@ pub(super) fn triggers(files: &[File], dialect: Dialect) -> Vec<TriggerView> {
             let name = (made.kind == Kind::Trigger).then(|| made.bare())?;
             Some(TriggerView {
                 name: dialect.text(name.trim_matches('`')),
-                hash: dialect.text(&body_fingerprint(
-                    dialect,
-                    routine_body(dialect, &statement.sql)?,
-                )),
+                hash: dialect.text(&statement.shown.as_ref()?.hash),
             })
         })
         .collect()

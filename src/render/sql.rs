@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::layout;
 use super::names::{control_name, hex12, role_name};
-use crate::bundle::{File, Kind, Statement, Verb, What};
+use crate::bundle::{File, Kind, Shown, Statement, Verb, What};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
 
@@ -15,6 +15,8 @@ pub(super) struct Chunk {
     pub(super) alone: bool,
     /// The statement and what stands behind it: the comments that introduce the next one.
     pub(super) text: String,
+    /// What the catalog shows of it.
+    pub(super) shown: Option<Shown>,
 }
 
 pub(super) fn file(
@@ -40,10 +42,14 @@ pub(super) fn file(
                 what: What::new(what),
                 alone,
                 text: String::new(),
+                shown: None,
             }),
             (None, Some(chunk)) => chunk.text.extend([line, "\n"]),
             (None, None) => text.extend([line, "\n"]),
         }
+    }
+    for chunk in &mut chunks {
+        chunk.shown = shown(dialect, chunk);
     }
     let statements = match dialect {
         Dialect::Postgres => {
@@ -53,7 +59,7 @@ pub(super) fn file(
         Dialect::Mysql | Dialect::Mariadb => {
             let owner = dialect.ident(&role_name(dialect, &control_name(graph), "owner"));
             register(graph, dialect, &path, &mut chunks);
-            delimited_statements(dialect, chunks, &owner, &mut text)
+            delimited_statements(chunks, &owner, &mut text)
         }
     };
     File {
@@ -75,10 +81,14 @@ pub(super) fn origin(graph: &Graph) -> String {
 /// What notes the routines that a file made, at its end, where the session is still the owner's.
 fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>) {
     let control = control_name(graph);
-    let names = chunks.iter().filter_map(|chunk| chunk.what.routine());
-    let mut names: Vec<String> = names.map(str::to_owned).collect();
-    names.sort();
-    names.dedup();
+    let made = chunks.iter().filter_map(|chunk| {
+        let hash = chunk.shown.as_ref().map(|shown| &shown.hash[..]);
+        Some((
+            chunk.what.routine()?.to_owned(),
+            hash.unwrap_or_default().to_owned(),
+        ))
+    });
+    let made: BTreeMap<String, String> = made.collect();
     let postgres = dialect == Dialect::Postgres;
     let end = match dialect {
         Dialect::Postgres => chunks
@@ -86,7 +96,7 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
             .rposition(|it| it.what.as_str() == "become who installs"),
         Dialect::Mysql | Dialect::Mariadb => Some(chunks.len()),
     };
-    let (Some(end), false) = (end, names.is_empty()) else {
+    let (Some(end), false) = (end, made.is_empty()) else {
         return;
     };
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -94,12 +104,11 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
         .strip_prefix("30_")
         .and_then(|file| file.strip_suffix(".sql"))
         .filter(|_| postgres);
-    let hashes = rule.map(|_| hashes(chunks)).unwrap_or_default();
     let quote = if postgres { '\'' } else { '"' };
-    let names: Vec<String> = names
+    let names: Vec<String> = made
         .iter()
-        .map(|name| match rule {
-            Some(rule) => format!("'{} {}'", &name[rule.len() + 1..], hashes[name]),
+        .map(|(name, hash)| match rule {
+            Some(rule) => format!("'{} {hash}'", &name[rule.len() + 1..]),
             None => format!("{quote}{name}{quote}"),
         })
         .collect();
@@ -138,35 +147,26 @@ fn register(graph: &Graph, dialect: Dialect, path: &str, chunks: &mut Vec<Chunk>
             what: What::new(&format!("register the routines of {file}")),
             alone: false,
             text,
+            shown: None,
         },
     );
 }
 
-/// The hashes of the verbs of a rule, on which the kernel comments.
-fn hashes(chunks: &[Chunk]) -> BTreeMap<String, String> {
-    let hashes = chunks.iter().filter_map(|chunk| {
-        let name = chunk.what.routine()?;
-        let text = routine_text(Dialect::Postgres, &chunk.text)?;
-        Some((name.to_owned(), body_fingerprint(Dialect::Postgres, &text)))
-    });
-    hashes.collect()
-}
-
 /// Statements that a client cuts at their semicolons by itself: routine bodies are quoted. A comment on a routine ends with
-/// the hash of its body, which stands before it.
+/// the hash of what is shown of it, which stands before it.
 pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Statement> {
     let mut statements = Vec::new();
     let mut hash = String::new();
     for chunk in chunks {
-        let mut chunk_text = chunk.text.replace("@body@", &hash);
+        let mut chunk_text = chunk.text;
         let told = chunk.what.object();
         let told = told.filter(|it| chunk.what.verb() == Verb::CommentOn && it.kind.is_routine());
-        if told.is_some() && !chunk_text.contains("[body ") {
+        if told.is_some() {
             let end = chunk_text.rfind("';").unwrap_or(chunk_text.len());
-            chunk_text.insert_str(end, &format!(" [body {hash}]"));
+            chunk_text.insert_str(end, &format!(" [text {hash}]"));
         }
-        if let Some(text) = routine_text(Dialect::Postgres, &chunk_text) {
-            hash = body_fingerprint(Dialect::Postgres, &text);
+        if let Some(shown) = &chunk.shown {
+            hash.clone_from(&shown.hash);
         }
         // What a session is told first shares a line.
         match chunk_text.strip_suffix(";\n") {
@@ -179,16 +179,15 @@ pub(super) fn plain_statements(chunks: Vec<Chunk>, text: &mut String) -> Vec<Sta
             what: chunk.what,
             sql: trim_statement(&chunk_text),
             alone: chunk.alone,
+            shown: chunk.shown,
         });
     }
     statements
 }
 
-/// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. `@body@` becomes the
-/// hash of the statement's own body. Everything is made anew and belongs to the owner role: MySQL's `CREATE OR REPLACE`
-/// does not know procedures and events, so that a DROP goes before.
+/// Statements with bare routine bodies: in the file, a DELIMITER keeps the client from cutting them. Everything is made anew and
+/// belongs to the owner role: MySQL's `CREATE OR REPLACE` does not know procedures and events, so that a DROP goes before.
 pub(super) fn delimited_statements(
-    dialect: Dialect,
     chunks: Vec<Chunk>,
     owner: &str,
     text: &mut String,
@@ -215,7 +214,9 @@ pub(super) fn delimited_statements(
             .skip(chunk.text.lines().count() - behind)
             .collect();
         if let Some((kind, name)) = replaced(&chunk.what) {
-            sql = with_hash(dialect, sql);
+            if let Some(shown) = &chunk.shown {
+                sql = with_hash(sql, shown);
+            }
             let drop = format!("DROP {} IF EXISTS {name}", kind.to_uppercase());
             if !delimited {
                 text.push_str("DELIMITER $$\n");
@@ -226,6 +227,7 @@ pub(super) fn delimited_statements(
                 what: What::new(&format!("drop {kind} {name}")),
                 sql: drop,
                 alone: chunk.alone,
+                shown: None,
             });
             sql = sql.replacen("CREATE ", &format!("CREATE DEFINER = {owner} "), 1);
             text.extend([&sql, "$$\n"]);
@@ -250,73 +252,41 @@ pub(super) fn delimited_statements(
             what: chunk.what,
             sql,
             alone: chunk.alone,
+            shown: chunk.shown,
         });
     }
     statements
 }
 
-/// The comment of a routine or event ends with the hash of its body.
-fn with_hash(dialect: Dialect, mut sql: String) -> String {
-    let Some(body) = routine_body(dialect, &sql) else {
-        return sql;
+/// The comment of a routine or event, which stands last before its body, ends with the hash of that.
+fn with_hash(mut sql: String, shown: &Shown) -> String {
+    let head = &sql[..sql.len() - shown.text.len()];
+    if let Some(end) = head.rfind("'\n") {
+        sql.insert_str(end, &format!(" [body {}]", shown.hash));
+    }
+    sql
+}
+
+/// What the catalog shows of what a statement makes. The templates lay out every head alike, so that it is cut at the line that
+/// the catalog shows first, and nothing in it is read.
+fn shown(dialect: Dialect, chunk: &Chunk) -> Option<Shown> {
+    let made = chunk.what.made()?;
+    let text = match dialect {
+        Dialect::Postgres => {
+            let (head, body) = chunk.text.split_once(" $windrow$")?;
+            let (_, called) = head.split_once("\nLANGUAGE ")?;
+            let called: Vec<&str> = called.split_whitespace().collect();
+            let called = called.join(" ").replace('\'', "");
+            let body = body.split("$windrow$").next()?;
+            format!("{} {called}\n{body}", made.kind.word())
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            let sql = trim_statement(&chunk.text);
+            sql[sql.find("\nBEGIN\n")? + 1..].to_owned()
+        }
     };
-    let hash = body_fingerprint(dialect, body);
-    let head = &sql[..sql.len() - body.len()];
-    if !head.contains("@body@")
-        && let Some(at) = head.rfind("\nCOMMENT '")
-    {
-        let end = at + head[at..].trim_end().len() - 1;
-        sql.insert_str(end, &format!(" [body {hash}]"));
-    }
-    sql.replace("@body@", &hash)
-}
-
-/// The body of the routine or event that a statement creates; `None` where it creates none. A server's catalog shows it
-/// as it stands here.
-pub fn routine_body(dialect: Dialect, sql: &str) -> Option<&str> {
-    match dialect {
-        Dialect::Postgres => sql.split("$windrow$").nth(1),
-        Dialect::Mysql | Dialect::Mariadb => Some(&sql[sql.find("\nBEGIN\n")? + 1..]),
-    }
-}
-
-/// What is compared of a routine or event: its body, and on PostgreSQL before it how it is called, as the queries of
-/// `verify()` and `windrow diff` read it from the catalog.
-pub fn routine_text(dialect: Dialect, sql: &str) -> Option<String> {
-    let body = routine_body(dialect, sql)?;
-    if dialect != Dialect::Postgres {
-        return Some(body.to_owned());
-    }
-    let head = sql.split("$windrow$").next().unwrap_or_default();
-    let (_, called) = head.split_once("\nLANGUAGE ").unwrap_or_default();
-    let called: Vec<&str> = called.split_whitespace().collect();
-    let called = called.join(" ");
-    let called = called.strip_suffix(" AS").unwrap_or(&called);
-    let mut settings = called.split(" SET ");
-    let words: Vec<&str> = settings.next().unwrap_or_default().split(' ').collect();
-    let mut settings: Vec<String> = settings
-        .map(|setting| match setting.split_once(" = ") {
-            Some((name, value)) => format!("{name}={}", value.replace('\'', "")).to_lowercase(),
-            None => setting.to_lowercase(),
-        })
-        .collect();
-    settings.sort();
-    let is = |word: &str| words.contains(&word);
-    let mut parts = vec![
-        match head.contains("REPLACE PROCEDURE ") {
-            true => "procedure",
-            false => "function",
-        },
-        match (is("IMMUTABLE"), is("STABLE")) {
-            (true, _) => "immutable",
-            (_, true) => "stable",
-            _ => "volatile",
-        },
-    ];
-    parts.extend(is("STRICT").then_some("strict"));
-    parts.push(if is("DEFINER") { "definer" } else { "invoker" });
-    parts.extend(settings.iter().map(String::as_str));
-    Some(format!("{}\n{body}", parts.join(" ")))
+    let hash = body_fingerprint(dialect, &text);
+    Some(Shown { text, hash })
 }
 
 /// The first twelve hex digits of the SHA-256 of a body, as its comment names it and verify() computes it from the catalog.

@@ -33,9 +33,9 @@ pub(super) fn spec(text: &str) -> (Option<Spec>, Vec<Diagnostic>) {
     }
 }
 
-/// What generated files use for themselves: the end of a routine's body, the place of its hash, and the beginnings of lines
-/// that cut a file into statements.
-const RESERVED: [&str; 4] = ["$windrow$", "@body@", "\n--# ", "\n--! "];
+/// What generated files use for themselves: the end of a routine's body, and the beginnings of lines that cut a file into
+/// statements.
+const RESERVED: [&str; 3] = ["$windrow$", "\n--# ", "\n--! "];
 
 fn reserved_key(key: &Spanned<DeString<'_>>, diagnostics: &mut Vec<Diagnostic>) {
     diagnostics.extend(reserved(key.get_ref(), key.span()));

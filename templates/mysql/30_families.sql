@@ -3,7 +3,7 @@
 --# create procedure {{ control }}.{{ rule.name }}_next
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(IN p_cutoff datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_next with the next p_limit roots with a {{ rule.end_time_name }} before p_cutoff, from work_cursor on. Reads only; {{ rule.name }}_judge decides. [body @body@]'
+COMMENT 'Fills work_next with the next p_limit roots with a {{ rule.end_time_name }} before p_cutoff, from work_cursor on. Reads only; {{ rule.name }}_judge decides.'
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
     INSERT INTO work_next (id, due)
@@ -25,7 +25,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_judge
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_judge(IN p_cutoff datetime(6), IN p_as_of datetime(6), IN p_lock boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter. [body @body@]'
+COMMENT 'Fills work_root with the rows of the families of work_next and what speaks against them, work_keep and work_tied with what stays. p_lock: locks their rows of {{ rule.table_name }} first; a family that another session holds stays. No p_cutoff: a purge waits for these rows, and neither time nor retention matter.'
 BEGIN
 {%- if rule.timed.ended %}
     DECLARE v_least datetime(6) DEFAULT {{ rule.timed.least }};
@@ -131,7 +131,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_namers
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_namers()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads only. [body @body@]'
+COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads only.'
 BEGIN
 {%- for member in rule.timed.members %}
 {%- for column in member.belongs %}
@@ -163,7 +163,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_families
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_families(IN p_run bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that {{ rule.name }}_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it. [body @body@]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), those families that {{ rule.name }}_judge has locked and lets go, and counts their rows in work_count; timed_step() and timed_purge() call it.'
 BEGIN
 {%- if rule.archives %}
     DECLARE v_copied bigint;
@@ -181,7 +181,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_members
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_members()
 SQL SECURITY DEFINER
-COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only. [body @body@]'
+COMMENT 'Counts the rows of the families in work_target by table, in work_count. Reads only.'
 BEGIN
 {%- for twin in rule.timed.twins %}
     INSERT INTO {{ twin }} (id)

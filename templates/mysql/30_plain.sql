@@ -4,7 +4,7 @@
 --# create procedure {{ control }}.{{ rule.name }}_types
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}. [body @body@]'
+COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}.'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
     SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
@@ -14,7 +14,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_window
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The {{ rule.end_time_name }} of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only. [body @body@]'
+COMMENT 'The {{ rule.end_time_name }} of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
@@ -37,7 +37,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; window, the first p_limit that are not in work_keep. Reads only. [body @body@]'
+COMMENT 'Fills work_row: named, rows in work_target; undated, those without a {{ rule.end_time_name }}; window, the first p_limit that are not in work_keep. Reads only.'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -83,7 +83,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_bound
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_bound(IN p_from datetime(6), IN p_to datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Adds the rows of a window, or without one those in work_target, that holds of other rules keep to work_keep. [body @body@]'
+COMMENT 'Adds the rows of a window, or without one those in work_target, that holds of other rules keep to work_keep.'
 BEGIN
 {%- for named in [true, false] %}
     {% if named %}IF p_from IS NULL THEN{% else %}ELSE{% endif %}
@@ -112,7 +112,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_count
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'The rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only. [body @body@]'
+COMMENT 'The rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only.'
 BEGIN
     SELECT COUNT(*)
     INTO o_rows
@@ -134,7 +134,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, IN p_from datetime(6), IN p_to datetime(6), OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes rows of {{ rule.table_name }}, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it. [body @body@]'
+COMMENT 'Deletes rows of {{ rule.table_name }}, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it.'
 BEGIN
 {%- if rule.archive %}
     DECLARE v_copied bigint;

@@ -4,7 +4,7 @@
 --# create procedure {{ control }}.{{ rule.name }}_types
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}. [body @body@]'
+COMMENT 'Makes work_type, whose id has the type and the collation of {{ rule.table_name }}.{{ rule.key_name }}.'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
     SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t LIMIT 0;
@@ -14,7 +14,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_work
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_work(IN p_make boolean)
 SQL SECURITY DEFINER
-COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew. [body @body@]'
+COMMENT 'Drops what the rule has besides the work tables of the kernel, and makes it anew.'
 BEGIN
     work: BEGIN
 {%- for twin in rule.timed.twins %}
@@ -90,7 +90,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_window
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_window(IN p_from datetime(6), IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'The {{ rule.end_time_name }} of the first row that has p_rows of its table before it, or p_families of {{ rule.table_name }}, from p_from on; o_to stays where there is none. Reads only. [body @body@]'
+COMMENT 'The {{ rule.end_time_name }} of the first row that has p_rows of its table before it, or p_families of {{ rule.table_name }}, from p_from on; o_to stays where there is none. Reads only.'
 BEGIN
 {%- for member in rule.timed.members %}
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
@@ -108,7 +108,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(IN p_what varchar(10), IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a {{ rule.end_time_name }}{% if rule.timed.ended %} though they have ended{% endif %}; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only. [body @body@]'
+COMMENT 'Fills work_row: named, the roots in work_target; undated, families without a {{ rule.end_time_name }}{% if rule.timed.ended %} though they have ended{% endif %}; families, those of a window; roots, the first p_limit of a window; window, those of them that go. Reads only.'
 BEGIN
     CASE p_what
     WHEN 'named' THEN
@@ -168,7 +168,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_count
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(IN p_from datetime(6), IN p_to datetime(6), IN p_limit bigint, OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'The roots among the rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only. [body @body@]'
+COMMENT 'The roots among the rows of {{ rule.table_name }} in a window, counted up to p_limit. Reads only.'
 BEGIN
     SELECT COUNT(*)
     INTO o_rows
@@ -192,7 +192,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_keep
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_keep(IN p_from datetime(6), IN p_to datetime(6), IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} p_dry: what goes in earlier batches is still there. [body @body@]'
+COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons.{% if rule.timed.locks %} p_lock: locks the rows of {{ rule.table_name }} in it first; a family that another session holds stays.{% endif %} p_dry: what goes in earlier batches is still there.'
 BEGIN
 {%- if rule.timed.bound %}
     DECLARE v_bound boolean;
@@ -399,7 +399,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_find
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_find(IN p_from datetime(6), IN p_to datetime(6))
 SQL SECURITY DEFINER
-COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which {{ rule.name }}_keep does not keep all rows, by table, and how many rows go. Reads only. [body @body@]'
+COMMENT 'Fills work_due with the instants of the window from p_from to p_to at which {{ rule.name }}_keep does not keep all rows, by table, and how many rows go. Reads only.'
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_due (position, due, found{% if member.root %}, roots{% endif %})
@@ -412,7 +412,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_batch
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_batch(IN p_run bigint, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that {{ rule.name }}_keep{% if rule.timed.locks %} has locked and{% endif %} does not keep, and counts them in work_count; timed_step() calls it. [body @body@]'
+COMMENT 'Deletes, in the caller''s transaction (READ COMMITTED), the rows with an instant of work_due that {{ rule.name }}_keep{% if rule.timed.locks %} has locked and{% endif %} does not keep, and counts them in work_count; timed_step() calls it.'
 BEGIN
 {%- if rule.archives %}
     DECLARE v_copied bigint;
@@ -448,7 +448,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_strays
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_strays()
 SQL SECURITY DEFINER
-COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it. [body @body@]'
+COMMENT 'Fills work_stray with the rows that would go without their family, and rows that never go, by table. Reads whole tables; verify() calls it.'
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_stray (table_name, apart, undated)

@@ -4,7 +4,7 @@
 --# create procedure {{ control }}.{{ rule.name }}_types
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_type, with the types and collations of the keys and scopes of {{ rule.table_name }}. [body @body@]'
+COMMENT 'Makes work_type, with the types and collations of the keys and scopes of {{ rule.table_name }}.'
 BEGIN
     CREATE TEMPORARY TABLE work_type (pk bigint NOT NULL AUTO_INCREMENT PRIMARY KEY{% if rule.id_type %}, id {{ rule.id_type }} NOT NULL{% endif %}) ENGINE = InnoDB AS
     SELECT i.{{ rule.key }} AS id, i.{{ rule.key }} AS root_id, {% if rule.per %}i.{{ rule.per }}{% else %}CAST(NULL AS signed){% endif %} AS scope FROM {{ rule.table }} AS i LIMIT 0;
@@ -15,7 +15,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_keys
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_keys(IN p_make boolean)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew. [body @body@]'
+COMMENT 'Drops the work tables for the keys of tables between the members and others; p_make: makes them anew.'
 BEGIN
 {%- filter fit %}
     DROP TEMPORARY TABLE IF EXISTS
@@ -39,7 +39,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_source
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_source(IN p_retention bigint, IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these. [body @body@]'
+COMMENT 'Fills work_scope with scopes without a policy and their seconds, NULL: for ever. p_retention overrides these.'
 BEGIN
     -- {{ rule.source.why }}
     INSERT INTO work_scope (scope, seconds)
@@ -58,7 +58,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_next
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_next(IN p_limit bigint)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first. [body @body@]'
+COMMENT 'Fills work_root with the next p_limit roots after work_cursor that work_scope lets be cleaned, oldest first.'
 BEGIN
 {%- if rule.per and rule.opt_in %}
     DECLARE v_anew     boolean;
@@ -137,7 +137,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_members(
     IN p_depth integer, IN p_lock boolean, IN p_default datetime(6), IN p_above datetime(6), OUT o_found bigint
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_member with the rows of p_depth{% if rule.linked %}, and work_link with their links{% endif %}. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below. [body @body@]'
+COMMENT 'Fills work_member with the rows of p_depth{% if rule.linked %}, and work_link with their links{% endif %}. p_lock: those that SKIP LOCKED gets, in the order of their keys. p_default, p_above: the cutoff of roots without one of their scope, and of those met from below.'
 BEGIN
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
@@ -196,7 +196,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_bound
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_bound()
 SQL SECURITY DEFINER
-COMMENT 'Adds the members that holds of other rules keep to work_held. [body @body@]'
+COMMENT 'Adds the members that holds of other rules keep to work_held.'
 BEGIN
     INSERT IGNORE INTO work_held (id)
     SELECT m.id FROM work_member AS m STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
@@ -213,7 +213,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_against
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_against(IN p_newest boolean, IN p_lock boolean)
 SQL SECURITY DEFINER
-COMMENT 'Fills work_against with the members that {% if rule.keeps | length > 0 %}a row of another table keeps{% if rule.newest | length > 0 %}, and those that {% endif %}{% endif %}{% if rule.newest | length > 0 %}are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked{% endif %}. [body @body@]'
+COMMENT 'Fills work_against with the members that {% if rule.keeps | length > 0 %}a row of another table keeps{% if rule.newest | length > 0 %}, and those that {% endif %}{% endif %}{% if rule.newest | length > 0 %}are roots among the newest of their group, where p_newest; p_lock: the last one that stays is locked{% endif %}.'
 BEGIN
 {%- for way in rule.ways_of_keeps %}
 {%- for why in way.whys %}
@@ -259,7 +259,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_count
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_count(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only. [body @body@]'
+COMMENT 'Counts rows by table that belong to the ids in work_gone: a JSON list in the order of deletion. Reads only.'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
 {%- if rule.further %}
@@ -312,7 +312,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table. [body @body@]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;
@@ -412,7 +412,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_undated
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated(IN p_scope varchar(255))
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the roots that are final but have no {{ rule.end_time_name }}. Reads only. [body @body@]'
+COMMENT 'Writes to work_skip the roots that are final but have no {{ rule.end_time_name }}. Reads only.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT i.{{ rule.key }}, 'UNDATED_MEMBER'
@@ -437,7 +437,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_unlisted
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_unlisted(IN p_before datetime(6), OUT o_count bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only. [body @body@]'
+COMMENT 'How many roots ended before p_before, and are of a scope that is not in work_scope. Reads only.'
 BEGIN
     SELECT COUNT(*)
     INTO o_count
@@ -452,7 +452,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_due
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint)
 SQL SECURITY DEFINER
-COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only. [body @body@]'
+COMMENT 'How many roots work_scope lets be cleaned, counted up to p_limit. Reads only.'
 BEGIN
 {%- if not rule.opt_in or not rule.per %}
     DECLARE v_newest  datetime(6);

@@ -4,7 +4,7 @@
 --# create procedure {{ control }}.{{ rule.name }}_types
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_types()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of {{ rule.table_name }}. [body @body@]'
+COMMENT 'Makes work_type for rows to look at and work_named for keys, with the types of {{ rule.table_name }}.'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_type, work_named;
     CREATE TEMPORARY TABLE work_type (
@@ -29,7 +29,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_between
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_between(IN p_anew boolean)
 SQL SECURITY DEFINER
-COMMENT 'Drops the work tables for keys of tables in between; p_anew: and makes them anew, empty. [body @body@]'
+COMMENT 'Drops the work tables for keys of tables in between; p_anew: and makes them anew, empty.'
 BEGIN
 {%- for collect in rule.collects %}
 {%- if not collect.joined %}
@@ -51,7 +51,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_search(
     IN p_pass integer, IN p_rows bigint, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them. [body @body@]'
+COMMENT 'Fills work_row with the next rows behind row 1 of work_cursor, and row 2 of that with the last of them.'
 BEGIN
     DECLARE v_under_way boolean;
 {%- if rule.single.expiry %}
@@ -107,7 +107,7 @@ CREATE PROCEDURE {{ control }}.{{ rule.name }}_verdict(
     IN p_look integer, IN p_pass integer, IN p_as_of datetime(6), IN p_cutoff datetime(6)
 )
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first. [body @body@]'
+COMMENT 'Writes to work_verdict which rows of work_row go (no reason) or are due and stay. Look 2 locks them first.'
 BEGIN
 {%- if rule.single.expiry %}
     DECLARE v_now datetime(6) DEFAULT {{ rule.single.now }};
@@ -178,7 +178,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_delete
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_delete(IN p_run bigint, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone{% if rule.single.family %} and what belongs to them{% endif %}: how many by table. [body @body@]'
+COMMENT 'Deletes, in its caller''s transaction, the rows in work_gone{% if rule.single.family %} and what belongs to them{% endif %}: how many by table.'
 BEGIN
     DECLARE v_rows bigint;
 {%- if rule.single.family %}
@@ -236,7 +236,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_undated
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_undated()
 SQL SECURITY DEFINER
-COMMENT 'Writes to work_skip the rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}. Reads only. [body @body@]'
+COMMENT 'Writes to work_skip the rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}. Reads only.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
     SELECT {{ rule.single.key_text }}, 'UNDATED_MEMBER'
@@ -257,7 +257,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_unranked
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_unranked(OUT o_rows bigint)
 SQL SECURITY DEFINER
-COMMENT 'Rows with NULL in a column of their group or order. Reads the whole table; verify() asks for it. [body @body@]'
+COMMENT 'Rows with NULL in a column of their group or order. Reads the whole table; verify() asks for it.'
 BEGIN
 {%- filter fit %}
     SELECT COUNT(*)

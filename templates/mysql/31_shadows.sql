@@ -5,7 +5,7 @@
 --# create procedure {{ control }}.drop_shadows_of_tables
 CREATE PROCEDURE {{ control }}.drop_shadows_of_tables()
 SQL SECURITY DEFINER
-COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read. [body @body@]'
+COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read.'
 BEGIN
 {%- filter fit %}
     DROP TEMPORARY TABLE IF EXISTS

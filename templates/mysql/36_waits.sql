@@ -5,7 +5,7 @@
 --# create procedure {{ control }}.heartbeat_age
 CREATE PROCEDURE {{ control }}.heartbeat_age(OUT o_seconds bigint)
 SQL SECURITY DEFINER
-COMMENT 'Seconds since the oldest beat in {{ throttles.heartbeat.name }}, of the slowest replica; NULL where there is none. [body @body@]'
+COMMENT 'Seconds since the oldest beat in {{ throttles.heartbeat.name }}, of the slowest replica; NULL where there is none.'
 BEGIN
     SELECT TIMESTAMPDIFF(SECOND, MIN(h.{{ throttles.heartbeat.column }}), UTC_TIMESTAMP(6)) INTO o_seconds FROM {{ throttles.heartbeat.table }} AS h;
 END;
@@ -16,7 +16,7 @@ END;
 --# create procedure {{ control }}.{{ query.name }}_wait_while
 CREATE PROCEDURE {{ control }}.{{ query.name }}_wait_while(OUT o_said double)
 SQL SECURITY DEFINER
-COMMENT 'What rule {{ query.name }} waits for: true, or a number above 0, means wait. [body @body@]'
+COMMENT 'What rule {{ query.name }} waits for: true, or a number above 0, means wait.'
 BEGIN
     SET o_said = (
 {{ query.sql }}

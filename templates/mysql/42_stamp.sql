@@ -5,7 +5,7 @@
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_type
 CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_type()
 SQL SECURITY DEFINER
-COMMENT 'Makes work_type: key and {{ stamp.end_time_name }} of {{ stamp.table_name }}, whose types other work tables take. [body @body@]'
+COMMENT 'Makes work_type: key and {{ stamp.end_time_name }} of {{ stamp.table_name }}, whose types other work tables take.'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS {{ control }}.work_type;
     CREATE TEMPORARY TABLE {{ control }}.work_type (
@@ -19,7 +19,7 @@ CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_todo(
     IN p_whole boolean, IN p_named boolean, IN p_all boolean
 )
 SQL SECURITY DEFINER
-COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a {{ stamp.end_time_name }}. [body @body@]'
+COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_all, or without a {{ stamp.end_time_name }}.'
 BEGIN
     IF p_named THEN
         INSERT INTO {{ control }}.work_todo (id)
@@ -44,7 +44,7 @@ END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_rows
 CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_rows(IN p_whole boolean)
 SQL SECURITY DEFINER
-COMMENT 'Locks the rows of {{ stamp.table_name }} in work_batch, with p_whole of their families; what the roots say of times. [body @body@]'
+COMMENT 'Locks the rows of {{ stamp.table_name }} in work_batch, with p_whole of their families; what the roots say of times.'
 BEGIN
 {%- if stamp.of %}
     -- These rows first: no other stamp meets a family that is stamped in part.
@@ -85,7 +85,7 @@ END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_set
 CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_set(IN p_whole boolean, OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Sets the {{ stamp.end_time_name }} in work_time of rows of instances, with p_whole of families; answers how many by table. [body @body@]'
+COMMENT 'Sets the {{ stamp.end_time_name }} in work_time of rows of instances, with p_whole of families; answers how many by table.'
 BEGIN
     DECLARE v_rows bigint DEFAULT 0;
     SET o_rows = '[]';

@@ -15,7 +15,7 @@ CREATE EVENT {{ control }}.{{ job.name }}
 ON SCHEDULE {{ job.event.every }} STARTS {{ job.event.starts }}
 ON COMPLETION PRESERVE
 ENABLE
-COMMENT 'windrow [body @body@]'
+COMMENT 'windrow'
 DO
 BEGIN
 {%- if job.event.guard %}

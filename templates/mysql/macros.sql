@@ -447,7 +447,7 @@ END IF;
 --# create procedure {{ control }}.{{ rule.name }}_rows
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_rows(OUT o_rows longtext)
 SQL SECURITY DEFINER
-COMMENT 'Counts rows by table that belong to the ids in {{ members }}: a JSON list in the order of deletion. Reads only. [body @body@]'
+COMMENT 'Counts rows by table that belong to the ids in {{ members }}: a JSON list in the order of deletion. Reads only.'
 BEGIN
     DECLARE v_rows bigint;
     DECLARE v_more bigint;
@@ -714,7 +714,7 @@ AND {{ condition }}
 --# create procedure {{ control }}.{{ rule.name }}_row
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_row(IN p_key longtext, OUT o_key longtext, OUT o_found boolean)
 SQL SECURITY DEFINER
-COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it. [body @body@]'
+COMMENT 'The key of the row that p_key names, NULL for what the column cannot hold; whether the rule may delete it.'
 BEGIN
     DECLARE v_readable boolean DEFAULT false;
     DECLARE v_way int DEFAULT 0;
@@ -794,7 +794,7 @@ END;
 --# create procedure {{ control }}.{{ rule.name }}_due
 CREATE PROCEDURE {{ control }}.{{ rule.name }}_due(IN p_limit bigint, OUT o_families bigint, OUT o_complete boolean)
 SQL SECURITY DEFINER
-COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only. [body @body@]'
+COMMENT 'How much is due now, counted up to p_limit, and whether that is all. Reads only.'
 BEGIN
 {%- if rule.single %}
     SELECT {% if rule.single.expiry %}COUNT(*){% else %}CAST(COALESCE(SUM(n.goes), 0) AS signed){% endif %}, COUNT(*) < p_limit INTO o_families, o_complete

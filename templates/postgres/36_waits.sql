@@ -21,7 +21,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ query.name }}_wait_while
 COMMENT ON FUNCTION {{ control }}.{{ query.name }}_wait_while() IS
-    'What rule {{ query.name }} waits for: true, or a number above 0, means wait. [body @body@]';
+    'What rule {{ query.name }} waits for: true, or a number above 0, means wait.';
 {% endfor -%}
 {% if throttles.heartbeat -%}
 -- heartbeat_age: how far the slowest replica is behind, by {{ throttles.heartbeat.name }}.
@@ -37,7 +37,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.heartbeat_age
 COMMENT ON FUNCTION {{ control }}.heartbeat_age() IS
-    'Seconds since the oldest beat in {{ throttles.heartbeat.name }}, of the slowest replica; NULL where there is none. [body @body@]';
+    'Seconds since the oldest beat in {{ throttles.heartbeat.name }}, of the slowest replica; NULL where there is none.';
 {% endif -%}
 --# become who installs
 RESET ROLE;

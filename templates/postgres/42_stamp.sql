@@ -64,7 +64,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ stamp.name }}_stamp_next
 COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_next(boolean, boolean, {{ stamp.key_type }}, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of {{ stamp.table_name }}: p_all, or with no {{ stamp.end_time_name }}. [body @body@]';
+    'The next p_limit families, or instances, behind row p_after of {{ stamp.table_name }}: p_all, or with no {{ stamp.end_time_name }}.';
 --# create function {{ control }}.{{ stamp.name }}_stamp_rows
 CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows(p_roots {{ stamp.key_type }}[], p_keys {{ stamp.key_type }}[], p_lock boolean)
 RETURNS TABLE (id {{ stamp.key_type }}, family {{ stamp.key_type }}, named boolean, rooted boolean, starts {{ stamp.time_type }}, ends {{ stamp.time_type }}, live bigint)
@@ -110,7 +110,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ stamp.name }}_stamp_rows
 COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_rows({{ stamp.key_type }}[], {{ stamp.key_type }}[], boolean) IS
-    'The rows p_keys of {{ stamp.table_name }}, and if p_lock, locked, of the families p_roots; what the roots say of times. [body @body@]';
+    'The rows p_keys of {{ stamp.table_name }}, and if p_lock, locked, of the families p_roots; what the roots say of times.';
 --# create function {{ control }}.{{ stamp.name }}_stamp_set
 CREATE OR REPLACE FUNCTION {{ control }}.{{ stamp.name }}_stamp_set(
     p_whole boolean, p_ids {{ stamp.key_type }}[], p_roots {{ stamp.key_type }}[], p_families {{ stamp.key_type }}[], p_times {{ stamp.time_type }}[], OUT o_rows bigint[]
@@ -131,7 +131,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ stamp.name }}_stamp_set
 COMMENT ON FUNCTION {{ control }}.{{ stamp.name }}_stamp_set(boolean, {{ stamp.key_type }}[], {{ stamp.key_type }}[], {{ stamp.key_type }}[], {{ stamp.time_type }}[]) IS
-    'Sets the {{ stamp.end_time_name }} of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body @body@]';
+    'Sets the {{ stamp.end_time_name }} of rows of the instances p_ids, with p_whole of the families p_roots; how many by table.';
 {% endfor %}
 --# become who installs
 RESET ROLE;

@@ -44,7 +44,7 @@ END
 $windrow$;
 --# comment on function {{ control }}.{{ guard.function }}
 COMMENT ON FUNCTION {{ control }}.{{ guard.function }}() IS
-    'Trigger of {{ guard.table_name }}: refuses a row whose parent is gone, and waits for a batch that deletes it. [body @body@]';
+    'Trigger of {{ guard.table_name }}: refuses a row whose parent is gone, and waits for a batch that deletes it.';
 {% endfor %}
 --# become who installs
 RESET ROLE;

@@ -184,6 +184,7 @@ fn statements_before_a_failed_one_stay_and_that_is_told() -> Result<()> {
             what: What::new(what),
             sql: sql.to_owned(),
             alone: false,
+            shown: None,
         };
         let all = [
             statement("create database farm", "CREATE DATABASE farm"),

@@ -21,8 +21,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.connection_test_request_window$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.connection_test_request_window(IN p_from datetime(6),
     IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The updated_at of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
-    [body ee32f2644dbd]'
+COMMENT 'The updated_at of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads
+    only. [body ee32f2644dbd]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to

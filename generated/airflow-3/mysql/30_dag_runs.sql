@@ -392,8 +392,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.dag_runs_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.dag_runs_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
-    [body ba47e7604ea4]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
+    table. [body ba47e7604ea4]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;

@@ -20,8 +20,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.import_error_window$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.import_error_window(IN p_from datetime(6), IN p_rows bigint,
     IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The timestamp of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
-    [body 41e9372ed05c]'
+COMMENT 'The timestamp of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads
+    only. [body 41e9372ed05c]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to

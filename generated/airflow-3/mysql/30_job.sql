@@ -20,8 +20,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_window$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_window(IN p_from datetime(6), IN p_rows bigint,
     IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The latest_heartbeat of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
-    [body f9bfc542cd60]'
+COMMENT 'The latest_heartbeat of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads
+    only. [body f9bfc542cd60]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
@@ -70,8 +70,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.job_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.job_delete(IN p_run bigint, IN p_from datetime(6),
     IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes rows of job, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it.
-    [body c6c1d8a51e19]'
+COMMENT 'Deletes rows of job, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call
+    it. [body c6c1d8a51e19]'
 BEGIN
     IF p_from IS NULL THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`job` AS t ON t.`id` = c.id WHERE t.`state` IN ('success', 'failed');

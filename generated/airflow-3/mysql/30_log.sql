@@ -20,8 +20,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_window$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_window(IN p_from datetime(6), IN p_rows bigint,
     IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The dttm of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
-    [body 09c544eff61a]'
+COMMENT 'The dttm of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads
+    only. [body 09c544eff61a]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to
@@ -65,8 +65,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.log_delete$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.log_delete(IN p_run bigint, IN p_from datetime(6),
     IN p_to datetime(6), OUT o_rows bigint) SQL SECURITY DEFINER
-COMMENT 'Deletes rows of log, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call it.
-    [body db2b89c916ae]'
+COMMENT 'Deletes rows of log, in the caller''s transaction (READ COMMITTED), and answers how many; timed_step() and timed_purge() call
+    it. [body db2b89c916ae]'
 BEGIN
     IF p_from IS NULL THEN
         DELETE t FROM work_target AS c STRAIGHT_JOIN `airflow`.`log` AS t ON t.`id` = c.id;

@@ -11,8 +11,8 @@ USE windrow_airflow_3;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_airflow_3.drop_shadows_of_tables$$
 CREATE DEFINER = `windrow_airflow_3_owner` PROCEDURE windrow_airflow_3.drop_shadows_of_tables() SQL SECURITY DEFINER
-COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read.
-    [body c0bb66ea883c]'
+COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines
+    read. [body c0bb66ea883c]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS `airflow`.`asset_active`, `airflow`.`asset_alias_asset_event`, `airflow`.`asset_event`,
         `airflow`.`asset_partition_dag_run`, `airflow`.`asset_state_store`, `airflow`.`asset`, `airflow`.`backfill_dag_run`,

@@ -108,6 +108,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('asset_event', ARRAY[
-    'count 9800ed805e7f', 'delete fe1e0411d0b2', 'kept 3090298ffae9', 'members 47077bfcb403', 'next d4b36e6a8244', 'scope 214aa6d4612a',
-    'undated db7b62743a2c']);
+    'count fc9f19966137', 'delete 69f4e484d25e', 'kept 17a9c770e086', 'members d867c3fe0a45', 'next 1b91fcc485e1', 'scope ec04b4b4b5ed',
+    'undated b3b90c1b83ca']);
 RESET ROLE;

@@ -62,5 +62,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete 695226c7b518', 'search 870f284d230e', 'verdict b5ab1315ccfc']);
+SELECT windrow_airflow_3.register_verbs('asset_state', ARRAY['delete f31b96fe931d', 'search 7ce6ef01c9e7', 'verdict 6bbc9dd6ee45']);
 RESET ROLE;

@@ -80,5 +80,5 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('callback', ARRAY[
-    'count 7dfa89163f11', 'delete 49fa777fbb6d', 'search 74f5a79feeaa', 'verdict e6ae3f43415c']);
+    'count 247d8966102e', 'delete 4ebbbea292d7', 'search e3a10b938dcd', 'verdict 8e52ec245a5f']);
 RESET ROLE;

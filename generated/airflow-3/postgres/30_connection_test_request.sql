@@ -41,5 +41,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at 26b6fb56e023', 'delete 9a1394a57bfb', 'rows 100d633edefa']);
+SELECT windrow_airflow_3.register_verbs('connection_test_request', ARRAY['at f2a4292d5a51', 'delete 3a05a6503be8', 'rows 36952b167401']);
 RESET ROLE;

@@ -413,7 +413,7 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('dag_runs', ARRAY[
-    'bound 7c6b76c7c53f', 'count 117daac9b11b', 'delete 28d674e57d95', 'kept e430630fbb22', 'members f122bbd8130b',
-    'newest 4f7a034152c5', 'next 83917db0e65c', 'roots 6f375314228a', 'scope 4c5dcd67d0dd', 'undated 195f37806428',
-    'unlisted 5d166997ff59']);
+    'bound 46f5c1a90196', 'count c7dafa618f5f', 'delete 680f595a5993', 'kept a5f93ca4b8b5', 'members 78cf7db63947',
+    'newest 717239d48fc4', 'next c7c0199e925c', 'roots e0e5ad670cc5', 'scope 10d9e3fab22d', 'undated d91db3bc893c',
+    'unlisted 6d06ace11dd9']);
 RESET ROLE;

@@ -172,6 +172,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_airflow_3.register_verbs('dag_version', ARRAY[
-    'count c258ed3efa4e', 'delete 67b72d739896', 'kept cfc81e06e4af', 'members 63698b40cf00', 'newest 316fb1c9cde3', 'next 82dd2a593f65',
-    'roots 8db725979344', 'scope b33325a0c0bc', 'undated 9a47dbe6047c']);
+    'count b9a3f38d73de', 'delete a115ec411d96', 'kept 90e92f93e7f6', 'members 9382db03ed58', 'newest 24a0e20e212f', 'next 5f3965f0b822',
+    'roots e1417c904937', 'scope e33e0b07911e', 'undated ba66d624ee67']);
 RESET ROLE;

@@ -37,5 +37,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 1f93b6aab4a4', 'delete bf71e1b1f20e', 'rows 9bda7f31b517']);
+SELECT windrow_airflow_3.register_verbs('import_error', ARRAY['at 00e7fc8fa085', 'delete 539c3466dce7', 'rows dc0f252d8a46']);
 RESET ROLE;

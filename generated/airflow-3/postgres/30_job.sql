@@ -40,5 +40,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('job', ARRAY['at c51b187191ec', 'delete a94e54ccc68d', 'rows c76ad7237384']);
+SELECT windrow_airflow_3.register_verbs('job', ARRAY['at fef6fef63d3f', 'delete 4da94f0c3d3e', 'rows a2ce8ba05115']);
 RESET ROLE;

@@ -36,5 +36,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 9eee4659d358', 'delete 35823a3045ff', 'rows c0845c3e6951']);
+SELECT windrow_airflow_3.register_verbs('log', ARRAY['at 3fb8c5f6db8f', 'delete 5e3058a6872a', 'rows 6bcd3a6b945a']);
 RESET ROLE;

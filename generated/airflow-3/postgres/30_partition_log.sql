@@ -62,5 +62,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 0b855b921780', 'search 336f5ad74586', 'verdict a6d907a90d3d']);
+SELECT windrow_airflow_3.register_verbs('partition_log', ARRAY['delete 70f62e47e69f', 'search cbef81ad1a26', 'verdict 260557ee9c93']);
 RESET ROLE;

@@ -59,5 +59,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete 71a9a5067067', 'search d069cfcafb27', 'verdict ecf5654d7574']);
+SELECT windrow_airflow_3.register_verbs('revoked_token', ARRAY['delete b34b1ef94296', 'search 66c7a5e07a6f', 'verdict ddf51493c989']);
 RESET ROLE;

@@ -63,5 +63,5 @@ BEGIN
     INTO o_rows, o_samples FROM gone AS g;
 END
 $windrow$;
-SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete e6bcdbdf79c0', 'search 159ca1914327', 'verdict 0a055488f388']);
+SELECT windrow_airflow_3.register_verbs('task_state', ARRAY['delete 952e648db8ab', 'search 6f036bd65974', 'verdict a2cbbb8e719f']);
 RESET ROLE;

@@ -101,5 +101,5 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     WHERE (t."dag_id" IS NULL OR t."task_id" IS NULL OR t."run_id" IS NULL OR t."map_index" IS NULL OR t."try_number" IS NULL);
 $windrow$;
 SELECT windrow_airflow_3.register_verbs('tries', ARRAY[
-    'count 5e96af7a2696', 'delete ffb94d78f6bc', 'search 18ad9b5aa571', 'unranked 80f6882aa2d4', 'verdict 1858926ca326']);
+    'count c0b785204464', 'delete 32184350ba7d', 'search 695bc2ea1b5b', 'unranked f49ee98f22c1', 'verdict c34f9fae5a98']);
 RESET ROLE;

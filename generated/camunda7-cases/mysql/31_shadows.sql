@@ -11,8 +11,8 @@ USE windrow_camunda7_cases;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_cases.drop_shadows_of_tables$$
 CREATE DEFINER = `windrow_camunda7_cases_owner` PROCEDURE windrow_camunda7_cases.drop_shadows_of_tables() SQL SECURITY DEFINER
-COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read.
-    [body ccb11c3126e6]'
+COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines
+    read. [body ccb11c3126e6]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_GE_BYTEARRAY`, `camunda7`.`ACT_HI_ATTACHMENT`, `camunda7`.`ACT_HI_CASEACTINST`,
         `camunda7`.`ACT_HI_CASEINST`, `camunda7`.`ACT_HI_COMMENT`, `camunda7`.`ACT_HI_DECINST`, `camunda7`.`ACT_HI_DEC_IN`,

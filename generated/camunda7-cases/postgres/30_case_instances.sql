@@ -238,6 +238,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_cases.register_verbs('case_instances', ARRAY[
-    'count ff8db80d0ec9', 'delete 0d1d37a26ba3', 'members 8d2295baf6e2', 'next 630a8bfa2565', 'scope 56c09cb6b675',
-    'undated eb2e61f04656', 'unlisted 38d53cd3e3ea']);
+    'count 4547f8b09fc9', 'delete ce2d82f48bd3', 'members 1ee84255704e', 'next fa32c20ff8ef', 'scope 89982bb8efb5',
+    'undated f3fe2838d8ff', 'unlisted c78e33c795b1']);
 RESET ROLE;

@@ -11,8 +11,8 @@ USE windrow_camunda7_end_time;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.drop_shadows_of_tables$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.drop_shadows_of_tables() SQL SECURITY DEFINER
-COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read.
-    [body 3240ec30936e]'
+COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines
+    read. [body 3240ec30936e]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS `camunda7`.`ACT_GE_BYTEARRAY`, `camunda7`.`ACT_HI_ACTINST`, `camunda7`.`ACT_HI_ATTACHMENT`,
         `camunda7`.`ACT_HI_BATCH`, `camunda7`.`ACT_HI_CASEACTINST`, `camunda7`.`ACT_HI_CASEINST`, `camunda7`.`ACT_HI_COMMENT`,

@@ -268,8 +268,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.case_instances_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.case_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
-    [body 169951d43905]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
+    table. [body 169951d43905]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;

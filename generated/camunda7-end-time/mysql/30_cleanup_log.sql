@@ -133,8 +133,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.cleanup_log_delete$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.cleanup_log_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
-    [body 0e1fb822cb5c]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
+    table. [body 0e1fb822cb5c]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;

@@ -20,8 +20,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_camunda7_end_time.task_metrics_window$$
 CREATE DEFINER = `windrow_camund_849269ce_owner` PROCEDURE windrow_camunda7_end_time.task_metrics_window(IN p_from datetime(6),
     IN p_rows bigint, IN p_families bigint, INOUT o_to datetime(6)) SQL SECURITY DEFINER
-COMMENT 'The TIMESTAMP_ of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads only.
-    [body 5bca0637a94b]'
+COMMENT 'The TIMESTAMP_ of the row that has p_families before it from p_from on; o_to stays where there is none before it. Reads
+    only. [body 5bca0637a94b]'
 BEGIN
     SELECT COALESCE(MIN(x.due), o_to)
     INTO o_to

@@ -266,6 +266,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('batches', ARRAY[
-    'bound 3cac1fdd3146', 'count dc257d08eba1', 'delete b214cc9979e8', 'kept 1d2f64fb8338', 'members 27e4e0904269', 'next ac889ca2ea62',
-    'scope 2f871b5e5c27', 'undated 8957c51261de']);
+    'bound bbb208df0025', 'count 1bb81a66b4c5', 'delete 131cc50f5cfe', 'kept 6c505195139d', 'members 3625d779e089', 'next 2ad4890b6a3f',
+    'scope 7290c09faa96', 'undated 6bbfa1cd9f30']);
 RESET ROLE;

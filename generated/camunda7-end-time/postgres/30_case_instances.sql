@@ -339,6 +339,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('case_instances', ARRAY[
-    'bound 886cb3997dc4', 'count ff8db80d0ec9', 'delete d5d10aa1c743', 'kept 559e2b3f1d4b', 'members 8d2295baf6e2', 'next f0958da2413e',
-    'scope de5281f0082b', 'undated b0dcad4768be', 'unlisted f27a5dff6a3b']);
+    'bound df3d94d85894', 'count 4547f8b09fc9', 'delete 2a337035ef6d', 'kept 458fd1c7fe9c', 'members 1ee84255704e', 'next 33c36200be98',
+    'scope 7b97cce2ede0', 'undated d4088d36abdc', 'unlisted e598b721984b']);
 RESET ROLE;

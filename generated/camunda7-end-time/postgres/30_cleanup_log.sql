@@ -139,6 +139,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
 $windrow$;
 
 SELECT windrow_camunda7_end_time.register_verbs('cleanup_log', ARRAY[
-    'bound b88750563f89', 'count 1311e020a60f', 'delete e3a70b6d8ec0', 'kept 69201fbba36d', 'members 4037a95ff6a7', 'next 2fbce032b0a5',
-    'scope 077f1e6c1742', 'undated b6200b2ca70d']);
+    'bound 6345ff33324f', 'count 0e777c92f874', 'delete 3eb9f06ff791', 'kept e37c23628aa5', 'members 8afa031816bd', 'next feec5a3eb6d9',
+    'scope 77a5fb788c17', 'undated 1b70316a5967']);
 RESET ROLE;

@@ -234,6 +234,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('decisions', ARRAY[
-    'bound a53d43a70e62', 'count af90aa5e0833', 'delete 3481b935c60b', 'kept dd039d33e85b', 'members fe55272724a4', 'next 45913948c858',
-    'scope 4775e7da2c92', 'undated 6d37f2c45f66', 'unlisted c70a275f96d9']);
+    'bound 6ab69e33d3ec', 'count 5e3fcc68e5bf', 'delete 545da1161529', 'kept 1b0bf31864ce', 'members 7a4aeb4c9284', 'next a6912db9e9de',
+    'scope 33fb9813a202', 'undated ff5146d6d0ca', 'unlisted 21a6ef837534']);
 RESET ROLE;

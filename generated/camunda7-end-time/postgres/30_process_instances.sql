@@ -449,6 +449,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_camunda7_end_time.register_verbs('process_instances', ARRAY[
-    'bound 931863e8fb68', 'count 7d8168e6f8ce', 'delete 21ae6bf3d819', 'kept 27b4fbc655c9', 'members c19ad1ee7c5b', 'next 5b118c529122',
-    'scope 0879351feb1c', 'undated cfb26d5c7558', 'unlisted f41280d12f00']);
+    'bound 83a0529066b1', 'count b8b9738bfbd8', 'delete d8f9fbef58e6', 'kept 7ce3a5e4ab58', 'members 67cfad6a0476', 'next f8ec6ac49c2b',
+    'scope 2ea68787d70c', 'undated d8dade627abd', 'unlisted e8239227b27c']);
 RESET ROLE;

@@ -38,5 +38,5 @@ BEGIN
     GET DIAGNOSTICS o_rows = ROW_COUNT;
 END
 $windrow$;
-SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at 3a588a00814a', 'delete f964f4f240ca', 'rows 2115c02d4a74']);
+SELECT windrow_camunda7_end_time.register_verbs('task_metrics', ARRAY['at fa39bacf2525', 'delete b66a7d1bc291', 'rows ab58cddd5832']);
 RESET ROLE;

@@ -275,8 +275,8 @@ DROP PROCEDURE IF EXISTS windrow_camunda7.history_keep$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_keep(IN p_from datetime(6), IN p_to datetime(6),
     IN p_as_of datetime(6), IN p_lock boolean, IN p_dry boolean) SQL SECURITY DEFINER
 COMMENT 'Fills work_keep with what stays of the window from p_from to p_to, and work_skip with the reasons. p_lock: locks the rows of
-    ACT_HI_PROCINST in it first; a family that another session holds stays. p_dry: what goes in earlier batches is still there.
-    [body 3a26d9effd64]'
+    ACT_HI_PROCINST in it first; a family that another session holds stays. p_dry: what goes in earlier batches is still
+    there. [body 3a26d9effd64]'
 BEGIN
     DECLARE v_least datetime(6) DEFAULT p_as_of - INTERVAL 90000 SECOND;
 
@@ -1837,8 +1837,8 @@ END$$
 -- history_namers: rows of other families that name a row of one of these, or of no family.
 DROP PROCEDURE IF EXISTS windrow_camunda7.history_namers$$
 CREATE DEFINER = `windrow_camunda7_owner` PROCEDURE windrow_camunda7.history_namers() SQL SECURITY DEFINER
-COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads only.
-    [body ca7ec80caf05]'
+COMMENT 'Fills work_namer with the families of rows that name rows of the families in work_next; binds: they are of none. Reads
+    only. [body ca7ec80caf05]'
 BEGIN
     -- ACT_HI_DEC_IN.DEC_INST_ID_
     INSERT INTO work_namer (family, other, binds)

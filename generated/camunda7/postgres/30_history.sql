@@ -1509,7 +1509,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET r
     FROM "public"."act_hi_batch" AS t;
 $windrow$;
 SELECT windrow_camunda7.register_verbs('history', ARRAY[
-    'adopted d673174009b8', 'at d1498312f8fd', 'count 5d39f1669003', 'count_families 1f4767414a6d', 'delete f9d618eeb12a',
-    'delete_families c3b922973406', 'judge eddb0cd4863e', 'keep c7846c6400ad', 'namers 88636e3660d7', 'names_15 a6b93d2e3f75',
-    'other b6613cdb21c1', 'rooted f884c70cbb8e', 'roots 33951949572e', 'rows 9fa9868e0c2b', 'strays d3d5a833b505']);
+    'adopted ec4421708c46', 'at 478b58446767', 'count 454b5c794e36', 'count_families 476b310627f5', 'delete 1e69088016d9',
+    'delete_families 22a0c60d15dd', 'judge d2f8caf90ffa', 'keep 945f47e57d53', 'namers c3de1d53c796', 'names_15 4ab425b9fe5b',
+    'other d97d58938ec4', 'rooted 565ea050bafb', 'roots 441df3a6e8e5', 'rows 7618c04ea817', 'strays 12abc5a64aa4']);
 RESET ROLE;

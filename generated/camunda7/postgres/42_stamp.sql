@@ -32,7 +32,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [body 02e9e5966dfd]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_procinst: p_all, or with no removal_time_. [text 2a9c120bc13c]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_rows(p_roots text[], p_keys text[], p_lock boolean) RETURNS TABLE (id text,
     family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -64,7 +64,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [body 0173be352674]';
+    'The rows p_keys of act_hi_procinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text 9d5347a7523b]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -377,7 +377,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 8b0c3142485d]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 7369fd9b5b92]';
 
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])
@@ -395,7 +395,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [body 2dbc45d00560]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_batch: p_all, or with no removal_time_. [text b0fb50d91782]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -425,7 +425,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; what the roots say of times. [body f3f37f72271a]';
+    'The rows p_keys of act_hi_batch, and if p_lock, locked, of the families p_roots; what the roots say of times. [text a42003e56fc9]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_batches_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -493,7 +493,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_batches_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body 97e88319c6f5]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text d7f806fa73b7]';
 
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_next(p_whole boolean, p_all boolean, p_after text, p_limit bigint,
     OUT o_last text, OUT o_keys text[])
@@ -523,7 +523,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_next(boolean, boolean, text, bigint) IS
-    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [body 3f1746935969]';
+    'The next p_limit families, or instances, behind row p_after of act_hi_decinst: p_all, or with no removal_time_. [text dae4b6e2fdc2]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_rows(p_roots text[], p_keys text[],
     p_lock boolean) RETURNS TABLE (id text, family text, named boolean, rooted boolean, starts timestamp, ends timestamp, live bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -555,7 +555,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_rows(text[], text[], boolean) IS
-    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [body 260d9080f7a0]';
+    'The rows p_keys of act_hi_decinst, and if p_lock, locked, of the families p_roots; what the roots say of times. [text aaa3595b11a5]';
 CREATE OR REPLACE FUNCTION windrow_camunda7.history_decisions_stamp_set(p_whole boolean, p_ids text[], p_roots text[], p_families text[],
     p_times timestamp[], OUT o_rows bigint[])
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off
@@ -593,7 +593,7 @@ BEGIN
 END
 $windrow$;
 COMMENT ON FUNCTION windrow_camunda7.history_decisions_stamp_set(boolean, text[], text[], text[], timestamp[]) IS
-    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [body fec903ce11cd]';
+    'Sets the removal_time_ of rows of the instances p_ids, with p_whole of the families p_roots; how many by table. [text 5cc795d3145a]';
 
 SELECT windrow_camunda7.register_routines('42_stamp.sql', ARRAY[
     'history_batches_stamp_next', 'history_batches_stamp_rows', 'history_batches_stamp_set', 'history_decisions_stamp_next',

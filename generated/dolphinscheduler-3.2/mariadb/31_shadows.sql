@@ -11,8 +11,8 @@ USE windrow_dolphinscheduler_3_2;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.drop_shadows_of_tables$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.drop_shadows_of_tables() SQL SECURITY DEFINER
-COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read.
-    [body dd00fff83cb5]'
+COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines
+    read. [body dd00fff83cb5]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert_send_status`, `dolphinscheduler`.`t_ds_alert`,
         `dolphinscheduler`.`t_ds_command`, `dolphinscheduler`.`t_ds_dq_execute_result`, `dolphinscheduler`.`t_ds_dq_task_statistics_value`,

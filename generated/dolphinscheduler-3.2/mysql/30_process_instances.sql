@@ -168,8 +168,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler_3_2.process_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_dc6b0164_owner` PROCEDURE windrow_dolphinscheduler_3_2.process_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
-    [body 0b9165433fcc]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
+    table. [body 0b9165433fcc]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;

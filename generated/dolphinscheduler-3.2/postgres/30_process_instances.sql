@@ -236,6 +236,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler_3_2.register_verbs('process_instances', ARRAY[
-    'count 94c1313fb8a2', 'delete 4efb04980423', 'members 1499dc8f9de0', 'next 1928f65429fa', 'scope 187c212f9a0f',
-    'undated 5ae2d4fc6812', 'unlisted de2e8beb5759']);
+    'count 83d8b447ccbe', 'delete 001cde68da62', 'members ea598ef1bffb', 'next dbdc570ff594', 'scope dc10f7c7a457',
+    'undated fbe002955742', 'unlisted e8789d52583d']);
 RESET ROLE;

@@ -165,8 +165,8 @@ END$$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.workflow_instances_delete$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.workflow_instances_delete(IN p_run bigint,
     OUT o_rows longtext) SQL SECURITY DEFINER
-COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by table.
-    [body 113bd58cc6c9]'
+COMMENT 'Deletes what belongs to the members, and these, in its caller''s transaction (READ COMMITTED). Answers how many by
+    table. [body 113bd58cc6c9]'
 BEGIN
     DECLARE v_rows    bigint DEFAULT 0;
     DECLARE v_any     boolean;

@@ -11,8 +11,8 @@ USE windrow_dolphinscheduler;
 DELIMITER $$
 DROP PROCEDURE IF EXISTS windrow_dolphinscheduler.drop_shadows_of_tables$$
 CREATE DEFINER = `windrow_dolphi_d04cb0e5_owner` PROCEDURE windrow_dolphinscheduler.drop_shadows_of_tables() SQL SECURITY DEFINER
-COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines read.
-    [body 530fe9b9140a]'
+COMMENT 'Drops the temporary tables of the session that have the name of a table of the application which the routines
+    read. [body 530fe9b9140a]'
 BEGIN
     DROP TEMPORARY TABLE IF EXISTS `dolphinscheduler`.`t_ds_alert_send_status`, `dolphinscheduler`.`t_ds_alert`,
         `dolphinscheduler`.`t_ds_command`, `dolphinscheduler`.`t_ds_error_command`, `dolphinscheduler`.`t_ds_relation_sub_workflow`,

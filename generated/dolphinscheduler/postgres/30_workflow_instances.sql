@@ -227,6 +227,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_dolphinscheduler.register_verbs('workflow_instances', ARRAY[
-    'count 6939fec3b647', 'delete 3c08465a6c97', 'members b7c587f4949d', 'next 483e10d85e77', 'scope 6bd70078ef2f',
-    'undated 995df0e884a9', 'unlisted 498b9ba0a821']);
+    'count e8a341d2beb4', 'delete 8a9838027db5', 'members 99704b3e1923', 'next 9ef898ebaf30', 'scope b7c5f055fc66',
+    'undated 597e79154fa1', 'unlisted 8f6d10327013']);
 RESET ROLE;

@@ -179,6 +179,6 @@ BEGIN
 END
 $windrow$;
 SELECT windrow_yworkflow.register_verbs('workflow_instances', ARRAY[
-    'count 07c6f6af8a8e', 'delete 933ca258bb2f', 'members 698d923eb2dd', 'next ddef123516d6', 'scope 95f96708f966',
-    'undated db1275578a3c', 'unlisted 7c9786c1675b']);
+    'count 6c23ef0af881', 'delete 4c1662beb520', 'members 48cb5da5a8ee', 'next 989179e8f30a', 'scope b089f01bc112',
+    'undated 4fbd6fd1e54c', 'unlisted bec6b11f9c5b']);
 RESET ROLE;

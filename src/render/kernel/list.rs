@@ -174,7 +174,7 @@ mod tests {
         let parts = PARTS.iter().map(|(name, part)| (*name, part.sql));
         for (name, text) in texts.chain(parts) {
             for (number, line) in text.lines().enumerate() {
-                let hole = ["{{", "{%", "{#", "@body@"];
+                let hole = ["{{", "{%", "{#"];
                 let found = hole.iter().find(|hole| line.contains(*hole));
                 assert_eq!(found, None, "{name}:{}: {line}", number + 1);
             }

@@ -214,7 +214,7 @@ COMMENT ON TABLE known_routine IS
 -- What an earlier state of the spec had is looked for no more.
 --# empty table known_routine
 DELETE FROM known_routine;
--- routine_hash: of a routine as it is: its body, and how it is called: its rights, its settings, whether it changes anything.
+-- routine_hash: of a routine as it is: its body, and how it is called, in the words and the order in which the files write it.
 --# create function routine_hash
 CREATE OR REPLACE FUNCTION routine_hash(p_routine oid)
 RETURNS text
@@ -224,21 +224,27 @@ SET quote_all_identifiers = off
 AS $windrow$
     SELECT left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12)
     FROM pg_proc AS p
+    JOIN pg_language AS l ON l.oid = p.prolang
     CROSS JOIN LATERAL (SELECT concat_ws(
         ' ',
         CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
-        CASE p.provolatile WHEN 'i' THEN 'immutable' WHEN 's' THEN 'stable' ELSE 'volatile' END,
-        CASE WHEN p.proisstrict THEN 'strict' END,
-        CASE WHEN p.prosecdef THEN 'definer' ELSE 'invoker' END,
+        l.lanname,
+        CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' END,
+        CASE WHEN p.proisstrict THEN 'STRICT' END,
+        CASE WHEN p.prosecdef THEN 'SECURITY DEFINER' END,
         (
-            SELECT string_agg(t.told, ' ' ORDER BY t.told COLLATE "C")
+            SELECT string_agg(concat('SET ', t.told), ' ' ORDER BY s.place)
             -- A server that quotes all names quotes these, too.
-            FROM (SELECT regexp_replace(c.value, '"([a-z_][a-z0-9_]*)"', E'\\1', 'g') FROM unnest(p.proconfig) AS c(value)) AS s(setting)
+            FROM (
+                SELECT regexp_replace(c.value, '"([a-z_][a-z0-9_]*)"', E'\\1', 'g'), c.place
+                FROM unnest(p.proconfig) WITH ORDINALITY AS c(value, place)
+            ) AS s(setting, place)
             CROSS JOIN LATERAL (SELECT CASE s.setting
-                WHEN format('search_path=%I, pg_catalog, pg_temp', current_schema()) THEN 'search_path from current'
-                ELSE lower(s.setting)
+                WHEN format('search_path=%I, pg_catalog, pg_temp', current_schema()) THEN 'search_path FROM CURRENT'
+                ELSE concat(lower(split_part(s.setting, '=', 1)), ' = ', substr(s.setting, strpos(s.setting, '=') + 1))
             END) AS t(told)
-        )
+        ),
+        'AS'
     )) AS h(head)
     WHERE p.oid = p_routine;
 $windrow$;

@@ -292,7 +292,7 @@ BEGIN
         JOIN pg_proc AS p ON p.proname = format('%s_%s', p_rule, v.verb) AND p.pronamespace = current_schema()::regnamespace
         WHERE v.hash = routine_hash(p.oid)
     LOOP
-        EXECUTE format('COMMENT ON FUNCTION %s IS %L', v_verb.routine, format('%s [body %s]', verb_told(v_verb.verb), v_verb.hash));
+        EXECUTE format('COMMENT ON FUNCTION %s IS %L', v_verb.routine, format('%s [text %s]', verb_told(v_verb.verb), v_verb.hash));
     END LOOP;
 END
 $windrow$;

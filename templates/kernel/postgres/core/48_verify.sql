@@ -140,7 +140,7 @@ BEGIN
             END
         FROM (SELECT DISTINCT k.routine FROM known_routine AS k) AS r
         LEFT JOIN LATERAL (
-            SELECT bool_or(coalesce(d.description LIKE concat('%[body ', routine_hash(p.oid), ']'), false)) AS known
+            SELECT bool_or(coalesce(d.description LIKE concat('%[text ', routine_hash(p.oid), ']'), false)) AS known
             FROM pg_proc AS p
             LEFT JOIN pg_description AS d ON d.objoid = p.oid AND d.classoid = 'pg_proc'::regclass AND d.objsubid = 0
             WHERE p.pronamespace = current_schema()::regnamespace

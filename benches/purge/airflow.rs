@@ -7,9 +7,11 @@ use postgres::Client;
 use serde_json::{Value, json};
 use windrow::demo::FAMILIES_SETTING;
 
+use crate::data;
+use crate::observe::watched;
+use crate::plan::{PAIRS, ROUNDS};
 use crate::report::Report;
 use crate::system::{INSTALLED, STOCK, System, digest, timed};
-use crate::{PAIRS, ROUNDS, data, watched};
 
 const HISTORY_33: &str = include_str!("../../specs/systems/airflow/postgres/history-3.3.sql");
 const SCHEMA_33: &str = include_str!("../../specs/systems/airflow/postgres/schema-3.3.sql");

@@ -5,9 +5,10 @@ use postgres::Client;
 use serde_json::{Value, json};
 use windrow::demo::FAMILIES_SETTING;
 
+use crate::data;
+use crate::plan::{PAIRS, ROUNDS};
 use crate::report::Report;
 use crate::system::{INSTALLED, System, digest, timed};
-use crate::{PAIRS, ROUNDS, data};
 
 const HISTORY_724: &str = include_str!("../../specs/systems/camunda7/postgres/history-7.24.sql");
 const SCHEMA_724: &str = include_str!("../../specs/systems/camunda7/postgres/schema-7.24.sql");

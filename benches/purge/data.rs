@@ -1,7 +1,5 @@
 //! The server, the history and the statements that windrow is compared with.
 
-use std::rc::Rc;
-
 use anyhow::{Context as _, Result};
 use postgres::Client;
 use windrow::bundle::Statement;
@@ -12,16 +10,13 @@ use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 use windrow::spec;
 
-use crate::earlier::Installer;
-use crate::{connect, scale};
+use crate::installer::{Installer, SPEC};
+use crate::observe::connect;
 
 const HISTORY_34: &str =
     include_str!("../../specs/systems/dolphinscheduler/postgres/history-3.4.sql");
 const SCHEMA_34: &str =
     include_str!("../../specs/systems/dolphinscheduler/postgres/schema-3.4.sql");
-
-/// The spec under test.
-pub(crate) const SPEC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/specs/dolphinscheduler.toml");
 
 /// What the limit deletes and the digest counts.
 pub(crate) const TABLES: [&str; 11] = [
@@ -88,7 +83,7 @@ pub(crate) fn statements_of(graph: &Graph, dialect: Dialect) -> Result<(String, 
 
 /// A durable server with the history in a database that every run copies.
 pub(crate) struct Lab {
-    server: Postgres,
+    pub(crate) server: Postgres,
     admin: Client,
     pub(crate) control: String,
     /// All rows of the history.
@@ -109,25 +104,6 @@ pub(crate) fn server() -> Result<Postgres> {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec(),
         ..Settings::default()
-    })
-}
-
-/// A fresh copy of a history of so many families, for one run.
-pub(crate) fn scale_lab(families: u32) -> Result<scale::Lab> {
-    let mut lab = Lab::open(families)?;
-    lab.fresh(false)?;
-    let server = Rc::new(lab.server);
-    let clock = Rc::clone(&server);
-    Ok(scale::Lab {
-        url: server.url("run", "postgres"),
-        as_of: lab.as_of,
-        progress: format!(
-            "SELECT deleted_rows, batches, extract(epoch FROM updated_at)::float8 FROM {}.run_rule",
-            lab.control
-        ),
-        pid: server.pid(),
-        cpu: Box::new(move || clock.cpu_seconds()),
-        server: Box::new(server),
     })
 }
 

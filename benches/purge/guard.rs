@@ -7,8 +7,9 @@ use windrow::bundle::Statement;
 use windrow::dialect::Dialect;
 
 use crate::data::{self, Lab};
+use crate::observe::{backend, cpu_seconds};
+use crate::plan::ROUNDS;
 use crate::report::Report;
-use crate::{ROUNDS, backend, cpu_seconds};
 
 /// How many rows are inserted, each by a statement of its own, in one transaction.
 pub(crate) const ROWS: usize = 40_000;

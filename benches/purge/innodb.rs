@@ -14,9 +14,11 @@ use windrow::graph::Graph;
 use windrow::sandbox::mysql::Flavour;
 
 use crate::data::{self, families};
-use crate::earlier::Installer;
+use crate::installer::Installer;
+use crate::observe::on_time;
+use crate::plan::{CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS};
 use crate::report::{LIVE_RANKS, Report, percentile};
-use crate::{CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS, earlier, guard, on_time, scale};
+use crate::{earlier, guard, scale};
 
 mod lab;
 mod ways;

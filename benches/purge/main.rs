@@ -15,6 +15,9 @@ mod data;
 mod earlier;
 mod guard;
 mod innodb;
+mod installer;
+mod observe;
+mod plan;
 mod report;
 mod scale;
 mod system;
@@ -23,12 +26,11 @@ use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
-use postgres::{Client, NoTls, Statement};
+use postgres::{Client, Statement};
 use serde_json::{Value, json};
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
@@ -36,18 +38,10 @@ use windrow::render;
 use windrow::sandbox::mysql::Flavour;
 
 use data::Lab;
+use installer::{Installer, SPEC};
+use observe::{Run, backend, cpu_seconds, on_time, watched};
+use plan::{CATALOG, CATALOG_BAR, LOOKS, Plan, QUIET, ROUNDS, SERVERS};
 use report::{LIVE_RANKS, Report, median, percentile};
-
-const ROUNDS: usize = 3;
-
-/// Rounds where a bar is near: what the same run takes differs by a quarter where others use the machine, too.
-const PAIRS: usize = 7;
-
-/// How often the progress of a run is read: several times within a batch.
-const POLL: Duration = Duration::from_millis(4);
-
-/// How long the live load is watched without a purge, per round.
-const QUIET: Duration = Duration::from_secs(8);
 
 /// Rows per CPU second beside the limit of the engine.
 const SPEED_BAR: f64 = 0.85;
@@ -57,14 +51,6 @@ const FLAT_BAR: f64 = 1.1;
 
 /// The 99th percentile of a live load during a purge beside that without one.
 const LIVE_BAR: f64 = 4.0;
-
-/// How often the catalog is looked at to measure one look.
-const LOOKS: u32 = 500;
-
-const CATALOG: &str = "the locks and looks at the catalog";
-
-/// What they may take of a batch.
-const CATALOG_BAR: f64 = 0.03;
 
 /// How long the naive loop may take.
 const NAIVE_SECONDS: u64 = 60;
@@ -96,7 +82,7 @@ fn main() -> Result<ExitCode> {
                 "mariadb" => scale::measure(&mut report, |families| {
                     innodb::scale_lab(Flavour::Mariadb, families)
                 })?,
-                _ => scale::measure(&mut report, data::scale_lab)?,
+                _ => scale::measure(&mut report, scale::postgres)?,
             };
             tables.push(report.markdown(started.elapsed()));
             scales.push((server, points));
@@ -107,34 +93,6 @@ fn main() -> Result<ExitCode> {
     }
     println!("{}", tables.join("\n\n"));
     Ok(ExitCode::from(u8::from(missed)))
-}
-
-const SERVERS: [&str; 3] = ["postgres", "mysql", "mariadb"];
-
-/// What is to be measured.
-struct Plan {
-    servers: Vec<String>,
-    parts: Vec<String>,
-}
-
-impl Plan {
-    fn from_environment() -> Self {
-        let only = env::var("WINDROW_BENCH_ONLY").unwrap_or_default();
-        let (servers, parts) = only
-            .split(',')
-            .filter(|name| !name.is_empty())
-            .map(str::to_owned)
-            .partition(|name| SERVERS.contains(&name.as_str()));
-        Self { servers, parts }
-    }
-
-    fn has(&self, server: &str) -> bool {
-        self.servers.is_empty() || self.servers.iter().any(|name| name == server)
-    }
-
-    fn wants(&self, part: &str) -> bool {
-        self.parts.is_empty() || self.parts.iter().any(|name| name == part)
-    }
 }
 
 /// Everything that the plan wants on PostgreSQL.
@@ -182,7 +140,7 @@ fn others(plan: &Plan, report: &mut Report) -> Result<()> {
     if plan.wants("earlier") {
         let families = data::families()?;
         let mut this = Lab::open(families)?;
-        let mut other = Lab::open_by(&earlier::Installer::earlier()?, families)?;
+        let mut other = Lab::open_by(&Installer::earlier()?, families)?;
         earlier::measure([&mut this, &mut other], report, |lab| {
             lab.fresh(false)?;
             let (mut worker, mut reader) = (lab.connect()?, lab.connect()?);
@@ -201,123 +159,6 @@ fn others(plan: &Plan, report: &mut Report) -> Result<()> {
         airflow::measure(report)?;
     }
     Ok(())
-}
-
-/// What one run did and took.
-struct Run {
-    rows: i64,
-    batches: i64,
-    cpu: f64,
-    wall: f64,
-    /// Progress: rows deleted, with the CPU and wall seconds until then.
-    samples: Vec<[f64; 3]>,
-    /// The longest time between two commits, in milliseconds.
-    longest: f64,
-}
-
-impl Run {
-    /// Milliseconds per 1,000 rows in each tenth of the run: 1 is CPU, 2 is wall time.
-    fn deciles(&self, column: usize) -> [f64; 10] {
-        let last = self.samples[self.samples.len() - 1][0];
-        let at = |rows: f64| {
-            let index = self
-                .samples
-                .partition_point(|sample| sample[0] < rows)
-                .max(1);
-            let (before, after) = (self.samples[index - 1], self.samples[index]);
-            let share = (rows - before[0]) / (after[0] - before[0]);
-            before[column] + share * (after[column] - before[column])
-        };
-        std::array::from_fn(|decile| {
-            let bound = |tenths: usize| last * tenths as f64 / 10.0;
-            let end = if decile == 9 { last } else { bound(decile + 1) };
-            (at(end) - at(bound(decile).max(self.samples[0][0]))) * 1e6 / (last / 10.0)
-        })
-    }
-
-    /// What a row costs at the end beside what it costs at the beginning, in CPU time.
-    fn steepness(&self) -> f64 {
-        let deciles = self.deciles(1);
-        deciles[9] / deciles[0]
-    }
-}
-
-/// On-CPU seconds of a backend, to the nanosecond; the ticks of `/proc/*/stat` are too coarse for a tenth of a run.
-fn cpu_seconds(pid: u32) -> f64 {
-    fs::read_to_string(format!("/proc/{pid}/schedstat"))
-        .ok()
-        .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
-        .map_or_else(
-            || windrow::sandbox::backend_cpu_seconds(pid),
-            |nanoseconds| nanoseconds / 1e9,
-        )
-}
-
-fn backend(client: &mut Client) -> Result<u32> {
-    let pid: i32 = client.query_one("SELECT pg_backend_pid()", &[])?.get(0);
-    Ok(pid.unsigned_abs())
-}
-
-/// Does the work while looking at its CPU seconds and its progress: rows, batches and the time of the last commit.
-fn observed(
-    poll: Duration,
-    cpu: impl Fn() -> f64,
-    mut progress: impl FnMut() -> Result<Option<(i64, i64, f64)>>,
-    work: impl FnOnce() -> Result<()> + Send,
-) -> Result<Run> {
-    let cpu_before = cpu();
-    let began = Instant::now();
-    let mut samples = vec![[0.0; 3]];
-    let mut longest: f64 = 0.0;
-    let mut last_commit = None;
-    let (rows, batches) = thread::scope(|scope| -> Result<_> {
-        let worker = scope.spawn(work);
-        loop {
-            let ended = worker.is_finished();
-            let (cpu, wall) = (cpu() - cpu_before, began.elapsed().as_secs_f64());
-            let (rows, batches, commit) = progress()?.unwrap_or_default();
-            if rows as f64 > samples[samples.len() - 1][0] {
-                if let Some(last) = last_commit {
-                    longest = longest.max((commit - last) * 1e3);
-                }
-                last_commit = Some(commit);
-                samples.push([rows as f64, cpu, wall]);
-            }
-            if ended {
-                worker.join().expect("the worker does not panic")?;
-                return Ok((rows, batches));
-            }
-            sleep(poll);
-        }
-    })?;
-    Ok(Run {
-        rows,
-        batches,
-        cpu: cpu() - cpu_before,
-        wall: began.elapsed().as_secs_f64(),
-        samples,
-        longest,
-    })
-}
-
-/// The same with two clients of PostgreSQL: one works, the other reads the progress with a statement.
-fn watched(
-    worker: &mut Client,
-    reader: &mut Client,
-    progress: &str,
-    work: impl FnOnce(&mut Client) -> Result<()> + Send,
-) -> Result<Run> {
-    let pid = backend(worker)?;
-    let progress = reader.prepare(progress)?;
-    observed(
-        POLL,
-        || cpu_seconds(pid),
-        || {
-            let row = reader.query_opt(&progress, &[])?;
-            Ok(row.map(|row| (row.get(0), row.get(1), row.get(2))))
-        },
-        || work(worker),
-    )
 }
 
 /// `CALL run` on a fresh copy that is open in both clients.
@@ -554,42 +395,6 @@ fn writers(lab: &Lab) -> Result<Vec<impl FnMut() -> Result<()> + Send>> {
         .collect()
 }
 
-/// Every session does 50 transactions a second while `work` lasts; latencies in milliseconds, counted from the moment
-/// at which a transaction was due.
-fn on_time(
-    sessions: Vec<impl FnMut() -> Result<()> + Send>,
-    work: impl FnOnce(),
-) -> Result<Vec<f64>> {
-    const EVERY: Duration = Duration::from_millis(20);
-    let ended = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let sessions: Vec<_> = sessions
-            .into_iter()
-            .map(|mut transaction| {
-                let ended = &ended;
-                scope.spawn(move || -> Result<Vec<f64>> {
-                    let mut latencies = Vec::new();
-                    let mut due = Instant::now();
-                    while !ended.load(Ordering::Relaxed) {
-                        sleep(due.saturating_duration_since(Instant::now()));
-                        transaction()?;
-                        latencies.push(due.elapsed().as_secs_f64() * 1e3);
-                        due += EVERY;
-                    }
-                    Ok(latencies)
-                })
-            })
-            .collect();
-        work();
-        ended.store(true, Ordering::Relaxed);
-        let mut all = Vec::new();
-        for session in sessions {
-            all.extend(session.join().expect("a session does not panic")?);
-        }
-        Ok(all)
-    })
-}
-
 /// How long the SQL takes to make, and how much memory the program needs for it.
 fn generate(report: &mut Report) -> Result<()> {
     let mut times = Vec::new();
@@ -602,7 +407,7 @@ fn generate(report: &mut Report) -> Result<()> {
     let mut process = Command::new(env!("CARGO_BIN_EXE_windrow"))
         .args(["generate", "--out"])
         .arg(folder.path())
-        .arg(data::SPEC)
+        .arg(SPEC)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
@@ -614,9 +419,4 @@ fn generate(report: &mut Report) -> Result<()> {
     let worked = process.wait()?.success() && fs::read_dir(folder.path())?.next().is_some();
     report.generate(&times, peak.filter(|_| worked));
     Ok(())
-}
-
-/// A session with the superuser's rights.
-fn connect(url: &str) -> Result<Client> {
-    Client::connect(url, NoTls).with_context(|| format!("cannot connect to {url}"))
 }

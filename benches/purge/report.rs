@@ -3,8 +3,6 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::scale::Point;
-
 /// The percentiles of latencies that are told.
 pub(crate) const LIVE_RANKS: [f64; 3] = [50.0, 99.0, 100.0];
 
@@ -298,6 +296,18 @@ pub(crate) fn plot(series: &[(&str, [f64; 10])]) -> String {
     }
     svg.push_str("</svg>\n");
     svg
+}
+
+/// What a history of one size took.
+pub(crate) struct Point {
+    /// Rows that went.
+    pub(crate) rows: f64,
+    /// CPU time of the server per row, in microseconds.
+    pub(crate) cpu: f64,
+    /// The longest time between two commits, in milliseconds: as long as a lock is held at most.
+    pub(crate) longest: f64,
+    /// The preview, in milliseconds.
+    pub(crate) preview: f64,
 }
 
 /// Three figures over the number of rows, both on logarithmic scales, a line for each server.

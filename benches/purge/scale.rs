@@ -5,6 +5,7 @@ use std::any::Any;
 use std::cell::Cell;
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,9 @@ use anyhow::{Context as _, Result, ensure};
 use windrow::db;
 
 use crate::data;
-use crate::observed;
-use crate::report::Report;
+use crate::installer::SPEC;
+use crate::observe::observed;
+use crate::report::{Point, Report};
 
 /// Families of the three histories, unless `WINDROW_BENCH_SIZES` says others: about 100,000, 1,000,000 and 10,000,000 rows.
 const SIZES: &str = "4034,40340,403400";
@@ -37,16 +39,23 @@ pub(crate) struct Lab {
     pub(crate) server: Box<dyn Any>,
 }
 
-/// What one size took.
-pub(crate) struct Point {
-    /// Rows that went.
-    pub(crate) rows: f64,
-    /// CPU time of the server per row, in microseconds.
-    pub(crate) cpu: f64,
-    /// The longest time between two commits, in milliseconds: as long as a lock is held at most.
-    pub(crate) longest: f64,
-    /// The preview, in milliseconds.
-    pub(crate) preview: f64,
+/// A fresh copy of a history of so many families on PostgreSQL, for one run.
+pub(crate) fn postgres(families: u32) -> Result<Lab> {
+    let mut lab = data::Lab::open(families)?;
+    lab.fresh(false)?;
+    let server = Rc::new(lab.server);
+    let clock = Rc::clone(&server);
+    Ok(Lab {
+        url: server.url("run", "postgres"),
+        as_of: lab.as_of,
+        progress: format!(
+            "SELECT deleted_rows, batches, extract(epoch FROM updated_at)::float8 FROM {}.run_rule",
+            lab.control
+        ),
+        pid: server.pid(),
+        cpu: Box::new(move || clock.cpu_seconds()),
+        server: Box::new(server),
+    })
 }
 
 /// Every size on one server; `open` makes a history of so many families.
@@ -147,7 +156,7 @@ struct Program {
 impl Program {
     fn start(url: &str, command: &str, options: &[&str]) -> Result<Self> {
         let process = Command::new(env!("CARGO_BIN_EXE_windrow"))
-            .args([command, data::SPEC, "--url", url, "--quiet"])
+            .args([command, SPEC, "--url", url, "--quiet"])
             .args(options)
             .stdout(Stdio::null())
             .spawn()

@@ -8,7 +8,8 @@ use windrow::dialect::Dialect;
 use windrow::sandbox::Postgres;
 use windrow::{graph, spec};
 
-use crate::{backend, connect, cpu_seconds, data};
+use crate::data;
+use crate::observe::{backend, connect, cpu_seconds};
 
 /// The database without windrow and its indexes, as the system itself leaves it.
 pub(crate) const STOCK: &str = "stock";

@@ -16,8 +16,8 @@ use windrow::sandbox::Mysql;
 use windrow::sandbox::mysql::{Flavour, Settings};
 
 use crate::data::{TABLES, WITHOUT_SHARED_MEMBERS, statements};
-use crate::earlier::Installer;
-use crate::{Run, observed};
+use crate::installer::Installer;
+use crate::observe::{Run, observed};
 
 const HISTORY_34: &str =
     include_str!("../../../specs/systems/dolphinscheduler/mysql/history-3.4.sql");

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 
 use super::lab::Lab;
-use crate::Run;
+use crate::observe::Run;
 
 /// Rows of a table at a time, in the loop and in pt-archiver.
 const CHUNK: usize = 1000;

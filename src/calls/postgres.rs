@@ -108,7 +108,8 @@ pub(super) const UNFINISHED_INDEXES: &str = "
     JOIN pg_namespace n ON n.oid = x.relnamespace
     WHERE NOT i.indisvalid AND n.nspname = $1 AND starts_with(x.relname::text, 'windrow_')";
 
-pub(super) const OBJECTS: &str = "
+pub(super) const OBJECTS: &str = concat!(
+    "
 WITH control AS (
     SELECT n.oid
     FROM pg_catalog.pg_namespace AS n
@@ -116,30 +117,13 @@ WITH control AS (
 )
 SELECT
     'routine', p.proname::text,
-    -- How it is called stands before the body, in the words and the order in which the templates write it.
     pg_catalog.concat(
-        pg_catalog.concat_ws(
-            ' ',
-            CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
-            l.lanname,
-            CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' END,
-            CASE WHEN p.proisstrict THEN 'STRICT' END,
-            CASE WHEN p.prosecdef THEN 'SECURITY DEFINER' END,
-            (
-                SELECT pg_catalog.string_agg(pg_catalog.concat('SET ', t.told), ' ' ORDER BY s.place)
-                FROM (
-                    SELECT pg_catalog.regexp_replace(c.value, '\"([a-z_][a-z0-9_]*)\"', E'\\\\1', 'g'), c.place
-                    FROM pg_catalog.unnest(p.proconfig) WITH ORDINALITY AS c(value, place)
-                ) AS s(setting, place)
-                CROSS JOIN LATERAL (SELECT CASE s.setting
-                    WHEN pg_catalog.concat('search_path=', pg_catalog.quote_ident($1), ', pg_catalog, pg_temp')
-                        THEN 'search_path FROM CURRENT'
-                    ELSE pg_catalog.concat(pg_catalog.lower(pg_catalog.split_part(s.setting, '=', 1)), ' = ',
-                        pg_catalog.substr(s.setting, pg_catalog.strpos(s.setting, '=') + 1))
-                END) AS t(told)
-            ),
-            'AS'
-        ),
+        ",
+    include_str!(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/templates/kernel/postgres/parts/called.sql"
+    )),
+    ",
         pg_catalog.chr(10),
         p.prosrc
     ),
@@ -163,7 +147,8 @@ SELECT 'column', pg_catalog.concat(c.relname, '.', a.attname), '', '', ''
 FROM pg_catalog.pg_class AS c
 JOIN control AS n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-WHERE c.relkind = 'r'";
+WHERE c.relkind = 'r'"
+);
 
 pub(super) const OVERLAPS: &str = "
 SELECT DISTINCT r.rolname::text, c.relname::text

@@ -32,6 +32,7 @@ const PARTS: &[(&str, Text)] = &[
     ("settings.sql", text!("parts/settings.sql")),
     ("reasons.sql", text!("parts/reasons.sql")),
     ("callable.sql", text!("postgres/parts/callable.sql")),
+    ("called.sql", text!("postgres/parts/called.sql")),
     ("claims.sql", text!("postgres/parts/claims.sql")),
     ("rights.sql", text!("postgres/parts/rights.sql")),
     ("rights.sql", text!("innodb/parts/rights.sql")),

@@ -57,6 +57,11 @@ fn of_routines() -> Vec<Change> {
             "seconds",
         ),
         (
+            format!("UPDATE pg_proc SET prolang = (SELECT l.oid FROM pg_language AS l WHERE l.lanname = 'plpgsql') WHERE oid = '{W}.in_words(bigint)'::regprocedure"),
+            String::new(),
+            "in_words",
+        ),
+        (
             format!("GRANT EXECUTE ON FUNCTION {preview} TO PUBLIC"),
             String::new(),
             "PUBLIC",
@@ -299,7 +304,7 @@ fn what_is_changed_beside_a_body_is_told() -> Result<()> {
             .with_context(|| change.clone())?;
         let told = violations(&mut admin)?;
         ensure!(told.contains(says), "{change}: {told}");
-        let is_body = says == "preview" || says == "seconds";
+        let is_body = ["preview", "seconds", "in_words"].contains(&says);
         ensure!(
             is_body || !deviations(&mut admin, &bundle)?.is_empty(),
             "{change}: diff says nothing"

@@ -220,32 +220,13 @@ CREATE OR REPLACE FUNCTION routine_hash(p_routine oid)
 RETURNS text
 LANGUAGE sql STABLE
 SET search_path FROM CURRENT
-SET quote_all_identifiers = off
 AS $windrow$
     SELECT left(encode(sha256(convert_to(concat(h.head, E'\n', p.prosrc), 'UTF8')), 'hex'), 12)
     FROM pg_proc AS p
     JOIN pg_language AS l ON l.oid = p.prolang
-    CROSS JOIN LATERAL (SELECT concat_ws(
-        ' ',
-        CASE p.prokind WHEN 'p' THEN 'procedure' ELSE 'function' END,
-        l.lanname,
-        CASE p.provolatile WHEN 'i' THEN 'IMMUTABLE' WHEN 's' THEN 'STABLE' END,
-        CASE WHEN p.proisstrict THEN 'STRICT' END,
-        CASE WHEN p.prosecdef THEN 'SECURITY DEFINER' END,
-        (
-            SELECT string_agg(concat('SET ', t.told), ' ' ORDER BY s.place)
-            -- A server that quotes all names quotes these, too.
-            FROM (
-                SELECT regexp_replace(c.value, '"([a-z_][a-z0-9_]*)"', E'\\1', 'g'), c.place
-                FROM unnest(p.proconfig) WITH ORDINALITY AS c(value, place)
-            ) AS s(setting, place)
-            CROSS JOIN LATERAL (SELECT CASE s.setting
-                WHEN format('search_path=%I, pg_catalog, pg_temp', current_schema()) THEN 'search_path FROM CURRENT'
-                ELSE concat(lower(split_part(s.setting, '=', 1)), ' = ', substr(s.setting, strpos(s.setting, '=') + 1))
-            END) AS t(told)
-        ),
-        'AS'
-    )) AS h(head)
+    CROSS JOIN LATERAL (SELECT
+        --+ called.sql
+    ) AS h(head)
     WHERE p.oid = p_routine;
 $windrow$;
 --# comment on function routine_hash

@@ -292,7 +292,7 @@ END;
 CREATE PROCEDURE end_time_scope(IN p_rule varchar(64), IN p_as_of datetime(6), IN p_retention bigint, IN p_scope varchar(255))
 SQL SECURITY DEFINER
 COMMENT 'Fills work_scope with the cutoffs by scope, counted from p_as_of. p_retention overrides the policies and the source of the rule.'
-scopes: BEGIN
+BEGIN
     DECLARE v_scoped  boolean;
     DECLARE v_opt_in  boolean;
     DECLARE v_source  boolean;
@@ -317,48 +317,50 @@ scopes: BEGIN
             SELECT CRC32(CONCAT_WS('/', q.enabled, q.retention_seconds, q.scope)) AS said FROM policy AS q WHERE q.rule = p_rule
         ) AS p;
     END IF;
-    IF v_said = v_before AND NOT v_source THEN
-        LEAVE scopes;
-    END IF;
-    IF v_before IS NOT NULL THEN
-        DELETE FROM work_scope;
-        DELETE FROM work_scope_of;
-        SET @windrow_ahead_from = NULL;
-    END IF;
-    IF v_scoped THEN
-        INSERT INTO work_scope (scope, seconds)
-        SELECT p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
-        FROM policy AS p
-        WHERE p.rule = p_rule
-          AND (p.enabled OR NOT v_opt_in)
-          AND (p_scope IS NULL OR p.scope = p_scope)
-        ORDER BY p.scope;
-        IF v_source THEN
-            SET @windrow_retention = p_retention, @windrow_scope = p_scope;
-            CALL perform(p_rule, 'source', '@windrow_retention, @windrow_scope');
+    fill: BEGIN
+        IF v_said = v_before AND NOT v_source THEN
+            LEAVE fill;
         END IF;
-    END IF;
-    IF NOT v_opt_in THEN
-        IF v_scoped AND p_scope IS NOT NULL THEN
-            SELECT COUNT(s.position) INTO v_listed FROM work_scope AS s;
+        IF v_before IS NOT NULL THEN
+            DELETE FROM work_scope;
+            DELETE FROM work_scope_of;
+            SET @windrow_ahead_from = NULL;
         END IF;
-        IF v_listed = 0 THEN
+        IF v_scoped THEN
             INSERT INTO work_scope (scope, seconds)
-            VALUES (IF(v_scoped, p_scope, NULL), v_default);
+            SELECT p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)
+            FROM policy AS p
+            WHERE p.rule = p_rule
+              AND (p.enabled OR NOT v_opt_in)
+              AND (p_scope IS NULL OR p.scope = p_scope)
+            ORDER BY p.scope;
+            IF v_source THEN
+                SET @windrow_retention = p_retention, @windrow_scope = p_scope;
+                CALL perform(p_rule, 'source', '@windrow_retention, @windrow_scope');
+            END IF;
         END IF;
-    END IF;
-    -- The cutoff of each length that there is. No length: for ever.
-    lengths: LOOP
-        SELECT MIN(s.seconds) INTO v_seconds FROM work_scope AS s WHERE s.seconds > v_seconds;
-        IF v_seconds IS NULL THEN
-            LEAVE lengths;
+        IF NOT v_opt_in THEN
+            IF v_scoped AND p_scope IS NOT NULL THEN
+                SELECT COUNT(s.position) INTO v_listed FROM work_scope AS s;
+            END IF;
+            IF v_listed = 0 THEN
+                INSERT INTO work_scope (scope, seconds)
+                VALUES (IF(v_scoped, p_scope, NULL), v_default);
+            END IF;
         END IF;
-        CALL end_time_cutoff(p_rule, p_as_of, v_seconds, v_cutoff);
-        UPDATE work_scope SET cutoff = v_cutoff WHERE seconds = v_seconds;
-    END LOOP lengths;
-    UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
-    INSERT INTO work_scope_of (said)
-    VALUES (v_said);
+        -- The cutoff of each length that there is. No length: for ever.
+        lengths: LOOP
+            SELECT MIN(s.seconds) INTO v_seconds FROM work_scope AS s WHERE s.seconds > v_seconds;
+            IF v_seconds IS NULL THEN
+                LEAVE lengths;
+            END IF;
+            CALL end_time_cutoff(p_rule, p_as_of, v_seconds, v_cutoff);
+            UPDATE work_scope SET cutoff = v_cutoff WHERE seconds = v_seconds;
+        END LOOP lengths;
+        UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
+        INSERT INTO work_scope_of (said)
+        VALUES (v_said);
+    END fill;
 END;
 
 -- scopes_ahead: a search goes from scope to scope, and there may be thousands. So it reads some roots of a scope at a time, and what

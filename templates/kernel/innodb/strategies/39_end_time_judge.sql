@@ -76,6 +76,7 @@ BEGIN
     SELECT k.scope, NULLIF(k.root_id, k.root_id) AS ahead_id FROM (SELECT 1 AS one) AS o LEFT JOIN work_type AS k ON true LIMIT 0;
     -- What work_scope was filled from.
     CREATE TEMPORARY TABLE work_scope_of (
+        only_row integer NOT NULL DEFAULT 1 PRIMARY KEY,
         said longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL
     ) ENGINE = InnoDB;
     -- The next roots of the scopes, where the rule searches scope by scope. The first of them are those of the next batch.
@@ -324,8 +325,9 @@ BEGIN
         IF v_before IS NOT NULL THEN
             DELETE FROM work_scope;
             DELETE FROM work_scope_of;
-            SET @windrow_ahead_from = NULL;
         END IF;
+        -- Of these scopes nothing is read, also where a batch was rolled back, and its work tables with it.
+        SET @windrow_ahead_from = NULL;
         IF v_scoped THEN
             INSERT INTO work_scope (scope, seconds)
             SELECT p.scope, IF(p.enabled, COALESCE(p_retention, p.retention_seconds), NULL)

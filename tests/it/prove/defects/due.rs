@@ -74,6 +74,16 @@ pub(super) const DEFECTS: &[Defect] = &[
         noticed_by: &["scopes::SERVER::a_policy_counts_from_the_next_batch_on"],
     },
     Defect {
+        name: "search-goes-on-after-a-rollback",
+        what: "scopes that a batch had read are taken for read, though it was rolled back",
+        postgres: &[],
+        mysql: &[edit(
+            "and its work tables with it. SET @windrow_ahead_from = NULL;",
+            "and its work tables with it.",
+        )],
+        noticed_by: &["poison::SERVER::a_trigger_that_raises_for_one_family"],
+    },
+    Defect {
         name: "search-goes-on-before-its-cursor",
         what: "a run that begins anew behind the end takes what was found there",
         postgres: &[],

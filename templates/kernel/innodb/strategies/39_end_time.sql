@@ -271,6 +271,10 @@ BEGIN
                 INSERT INTO work_gone (id)
                 SELECT m.id FROM work_member AS m;
             END IF;
+            -- A root that went with another one is none of the next batch.
+            DELETE d
+            FROM work_member AS m
+            STRAIGHT_JOIN work_due AS d ON d.id = m.id;
             IF v_shared THEN
                 -- What was locked by another worker perhaps, or is linked to such a row, is looked at once more when all others are
                 -- through.

@@ -83,7 +83,8 @@ BEGIN
     CREATE TEMPORARY TABLE work_due (
         position integer NOT NULL DEFAULT 0,
         ended datetime(6) NOT NULL DEFAULT '1970-01-01 00:00:01',
-        PRIMARY KEY (ended, id),
+        PRIMARY KEY (id),
+        KEY (ended, id),
         KEY (position, ended, id)
     ) ENGINE = InnoDB AS
     SELECT k.root_id AS id FROM work_type AS k LIMIT 0;

@@ -77,6 +77,19 @@ pub struct Probe {
     pub table: String,
     /// A statement that EXPLAIN takes.
     pub sql: String,
+    /// The settings of the planner of PostgreSQL that are off in the routine.
+    pub off: Vec<&'static str>,
+}
+
+impl Probe {
+    /// The settings of the planner of PostgreSQL that routines turn off.
+    pub const SETTINGS: [&'static str; 5] = [
+        "enable_seqscan",
+        "enable_bitmapscan",
+        "enable_sort",
+        "enable_hashjoin",
+        "enable_mergejoin",
+    ];
 }
 
 /// A file on disk that is not what the bundle says.

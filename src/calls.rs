@@ -3,6 +3,7 @@
 //!
 //! A *document* is one row with one JSON text; *documents* are many such rows; a parameter is always a text.
 
+use crate::bundle::Probe;
 use crate::dialect::Dialect;
 
 mod list;
@@ -354,6 +355,19 @@ impl Calls {
             Dialect::Postgres => format!("EXPLAIN (FORMAT JSON) {sql}"),
             Dialect::Mysql | Dialect::Mariadb => format!("EXPLAIN FORMAT=TRADITIONAL {sql}"),
         }
+    }
+
+    /// Makes the planner of PostgreSQL plan as in a routine that turns these settings off.
+    pub fn planner(&self, off: &[&str]) -> Option<String> {
+        let list = |names: &[&str]| format!("'{{{}}}'", names.join(","));
+        (self.dialect == Dialect::Postgres).then(|| {
+            format!(
+                "SELECT set_config(s.name, CASE WHEN s.name = ANY ({}) THEN 'off' ELSE s.reset_val END, false) \
+                 FROM pg_settings AS s WHERE s.name = ANY ({})",
+                list(off),
+                list(&Probe::SETTINGS)
+            )
+        })
     }
 
     /// Fills the names into a text.

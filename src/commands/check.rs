@@ -93,7 +93,9 @@ pub(super) fn compare(
     }
     let mut planned = Vec::new();
     let mut denied = Vec::new();
-    for probe in render::probes(graph, calls.dialect()) {
+    let mut off = Vec::new();
+    for probe in render::probes(graph, calls.dialect())? {
+        plan_as(database, calls, &probe.off, &mut off)?;
         match database.query(&calls.explain(&probe.sql), &[]) {
             Ok(plan) => planned.extend(fit::judge_plan(
                 &probe, &plan, &catalog, &findings, threshold,
@@ -108,10 +110,27 @@ pub(super) fn compare(
             )),
         }
     }
+    plan_as(database, calls, &[], &mut off)?;
     planned.extend(fit::denied(&catalog, &denied));
     findings.extend(planned);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(findings)
+}
+
+/// Makes the planner of PostgreSQL plan as in a routine that turns some settings off; `before` are those of the last one.
+fn plan_as(
+    database: &mut dyn Database,
+    calls: &Calls,
+    off: &[&'static str],
+    before: &mut Vec<&'static str>,
+) -> anyhow::Result<()> {
+    if before != off
+        && let Some(planner) = calls.planner(off)
+    {
+        database.query(&planner, &[])?;
+        *before = off.to_vec();
+    }
+    Ok(())
 }
 
 /// `2 errors, 1 warning`; notices count where there is nothing else.

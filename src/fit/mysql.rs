@@ -385,6 +385,7 @@ mod tests {
             what: "delete".to_owned(),
             table: "t".to_owned(),
             sql: String::new(),
+            off: Vec::new(),
         };
         let catalog = Catalog {
             dialect: Dialect::Mysql,

@@ -146,6 +146,7 @@ mod tests {
             what: "delete from big".to_owned(),
             table: "big".to_owned(),
             sql: String::new(),
+            off: Vec::new(),
         };
         let found = judge_plan(&probe, &plan, &catalog, &[], 10_000);
         assert_eq!(
@@ -163,6 +164,7 @@ mod tests {
             what: "delete from big".to_owned(),
             table: "big".to_owned(),
             sql: String::new(),
+            off: Vec::new(),
         };
         for answer in [vec![], vec![vec![Some("Seq Scan on big".to_owned())]]] {
             let found = judge_plan(&probe, &answer, &Catalog::default(), &[], 10_000);

@@ -4,7 +4,7 @@ use super::names::table_name;
 use super::via;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Kind};
+use crate::graph::Graph;
 use crate::plan::Purge;
 
 /// The root table of a rule, as its statements name it.
@@ -22,77 +22,9 @@ pub(super) fn among(value: &str, list: &str) -> String {
     format!("{value} IN (SELECT unnest({list}))")
 }
 
-/// Some keys as an array of PostgreSQL.
-pub(super) fn keys(kind: Kind) -> String {
-    match kind {
-        Kind::Uuid => "'{00000000-0000-0000-0000-000000000001}'::uuid[]".to_owned(),
-        Kind::Varchar => "'{a,b}'::text[]".to_owned(),
-        _ => format!("'{{1,2,3}}'::{}[]", Dialect::Postgres.kind(kind)),
-    }
-}
-
 /// A few keys in the place of a work table; DISTINCT and LIMIT keep the server from merging it into the statement.
 pub(super) fn some_keys(table: &str, key: &str) -> String {
     format!("(SELECT DISTINCT k.{key} AS k FROM {table} AS k LIMIT 3) AS w")
-}
-
-/// The deletions of a purge on PostgreSQL; that of the root table only where it is by members.
-pub(super) fn deletions(graph: &Graph, purge: &Purge, root: &Root) -> Vec<Probe> {
-    let (rule, dialect) = (&graph.rules[purge.rule], Dialect::Postgres);
-    let mut probes = Vec::new();
-    let steps = purge.steps.iter();
-    for step in steps.filter(|step| rule.single().is_none() || step.table != rule.root) {
-        let table = graph.table(step.table);
-        let name = table_name(graph, dialect, &table.name);
-        for edge in step.edges.iter().filter(|edge| !edge.names_key(graph)) {
-            let parent = graph.table(edge.parent);
-            probes.push(Probe {
-                what: format!(
-                    "rule {}: delete from {} by {}",
-                    rule.name,
-                    table.name,
-                    edge.columns()
-                ),
-                table: table.name.clone(),
-                sql: format!(
-                    "DELETE FROM {name} AS t USING {} AS p WHERE p.{} = ANY ({}) AND {}",
-                    table_name(graph, dialect, &parent.name),
-                    dialect.ident(&parent.key[0].name),
-                    keys(parent.key[0].kind),
-                    via::same(edge, dialect, "t", "p")
-                ),
-            });
-        }
-        let columns: Vec<(String, Kind)> = if step.edges.is_empty() {
-            vec![(root.key.to_owned(), purge.id_kind)]
-        } else {
-            step.edges
-                .iter()
-                .filter(|edge| edge.names_key(graph))
-                .map(|edge| {
-                    (
-                        dialect.ident(&edge.column.name),
-                        if edge.parent == rule.root {
-                            purge.id_kind
-                        } else {
-                            edge.parent_column.kind
-                        },
-                    )
-                })
-                .collect()
-        };
-        for (column, kind) in columns {
-            probes.push(Probe {
-                what: format!("rule {}: delete from {} by {column}", rule.name, table.name),
-                table: table.name.clone(),
-                sql: format!(
-                    "DELETE FROM {name} AS t WHERE t.{column} = ANY ({})",
-                    keys(kind)
-                ),
-            });
-        }
-    }
-    probes
 }
 
 /// The deletions of a purge; that of the root table only where it is by members.
@@ -117,6 +49,7 @@ pub(super) fn mysql_deletions(
                 let key = dialect.ident(&parent.key[0].name);
                 let parent = table_name(graph, dialect, &parent.name);
                 probes.push(Probe {
+                    off: Vec::new(),
                     what: format!(
                         "rule {}: delete from {} by {}",
                         rule.name,
@@ -147,6 +80,7 @@ pub(super) fn mysql_deletions(
         for (column, parent, parent_key) in ends {
             // By its full name: an alias would need a current database, which a session need not have.
             probes.push(Probe {
+                off: Vec::new(),
                 what: format!("rule {}: delete from {} by {column}", rule.name, below.name),
                 table: below.name.clone(),
                 sql: format!(

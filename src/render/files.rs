@@ -9,7 +9,7 @@ use super::sql::file;
 use super::tables::looked_into;
 use super::templates::{Shown, Templates};
 use super::views::SpecView;
-use super::{kernel, layout, orphan_guard};
+use super::{kernel, layout, marks, orphan_guard};
 use crate::bundle::{File, Form, Kind, What};
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -162,6 +162,25 @@ impl<'a> Press<'a> {
         Ok(files)
     }
 
+    /// The files of the rules and of what stamps them, with their marks: what each is of, and its text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Press::files`].
+    pub(super) fn marked(&mut self) -> Result<Vec<(String, String)>> {
+        let mut texts = Vec::new();
+        for rule in &self.view.rules {
+            self.shown.show("rule", rule);
+            let text = self.folder.text(rule.strategy.template(), &self.shown)?;
+            texts.push((format!("rule {}", rule.name), text));
+        }
+        if !self.view.stamped.is_empty() {
+            let text = self.folder.text("42_stamp.sql", &self.shown)?;
+            texts.push(("stamp".to_owned(), text));
+        }
+        Ok(texts)
+    }
+
     /// Some files of MySQL and MariaDB name what others make.
     fn learn(&mut self, early: &[File]) -> Result<()> {
         let dialect = self.dialect;
@@ -205,7 +224,7 @@ impl<'a> Press<'a> {
 
     /// The file that a template makes.
     fn file(&self, template: &str, name: &str, purpose: &str) -> Result<File> {
-        let body = self.folder.text(template, &self.shown)?;
+        let body = marks::unmarked(self.folder.text(template, &self.shown)?);
         let body = match self.dialect {
             Dialect::Postgres => layout::heads(&body),
             Dialect::Mysql | Dialect::Mariadb => {

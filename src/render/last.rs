@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::names::{escaped, table_name};
-use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Rule};
 
@@ -51,17 +50,4 @@ pub(super) fn name(graph: &Graph, rule: &Rule) -> Option<String> {
     let other = last.otherwise.as_ref();
     let other = other.map_or(String::new(), |column| format!(" or {}", column.name));
     Some(format!("last {} in {table}{other}", last.time.name))
-}
-
-/// The search for the end of some roots, for EXPLAIN.
-pub(super) fn probe(graph: &Graph, rule: &Rule, view: &LastView, keys: &str) -> Option<Probe> {
-    let last = rule.last.as_ref()?;
-    let (table, names, time) = (&view.table, &view.names, &view.time);
-    Some(Probe {
-        what: format!("rule {}: when a root ended", rule.name),
-        table: graph.table(last.table).name.clone(),
-        sql: format!(
-            "SELECT t.{names}, t.{time} FROM {table} AS t WHERE t.{names} = ANY ({keys}) FOR UPDATE"
-        ),
-    })
 }

@@ -1,5 +1,7 @@
 //! How SQL is laid out: no line is longer than a person reads at once.
 
+use super::marks::length;
+
 /// How long a line may be.
 pub(super) const WIDTH: usize = 140;
 
@@ -22,7 +24,7 @@ pub(super) fn fit(text: &str) -> String {
         let line = lines.last_mut().expect("a line");
         let bare = line.trim().is_empty() || line.ends_with('(') || piece.starts_with(')');
         let gap = if bare { "" } else { " " };
-        if line.trim().is_empty() || line.len() + gap.len() + piece.len() <= WIDTH {
+        if line.trim().is_empty() || length(line) + gap.len() + length(piece) <= WIDTH {
             line.extend([gap, piece]);
         } else {
             lines.push(format!("{}{piece}", " ".repeat(indent + 4)));
@@ -105,7 +107,7 @@ fn pieces_at<'a>(words: &[&str], line: &'a str, room: usize, depth: usize) -> Ve
     pieces.push(&line[from..]);
     let parts = pieces
         .into_iter()
-        .flat_map(|piece| match piece.len() > room {
+        .flat_map(|piece| match length(piece) > room {
             true if depth < deepest => pieces_at(words, piece, room, depth + 1),
             true if words == BEGIN => pieces_at(&MAY_BEGIN, piece, room, 0),
             _ => vec![piece],

@@ -26,7 +26,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
         StrategyView::EndTime => (),
         StrategyView::Timed(timed) => return timed::probes(graph, rule, &root, timed, dialect),
         StrategyView::Single(single) => {
-            return single::probes(graph, purge, &root, single, dialect);
+            return single::mysql::probes(graph, purge, &root, single, dialect);
         }
     }
     let (key, table, end) = (&view.root.key, &view.root.table, &view.root.ended);
@@ -42,6 +42,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     };
     let mut probes = vec![
         Probe {
+            off: Vec::new(),
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: name.clone(),
             sql: format!(
@@ -53,6 +54,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
             ),
         },
         Probe {
+            off: Vec::new(),
             what: format!("rule {}: lock the members", rule.name),
             table: name.clone(),
             sql: format!(
@@ -63,6 +65,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     ];
     for column in &view.uppers {
         probes.push(Probe {
+            off: Vec::new(),
             what: format!("rule {}: look in {name} by {column}", rule.name),
             table: name.clone(),
             sql: format!(
@@ -84,6 +87,7 @@ fn rule_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
         let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
         let parent = table_name(graph, dialect, &graph.table(edge.parent).name);
         probes.push(Probe {
+            off: Vec::new(),
             what: format!("rule {}: look in {name} by {column}", rule.name),
             table: name.clone(),
             sql: format!(

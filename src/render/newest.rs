@@ -159,6 +159,7 @@ pub(super) fn probes(
         let conditions = some.chain(shown.ordered.iter().chain(&shown.counted).cloned());
         let conditions: Vec<String> = conditions.collect();
         Probe {
+            off: Vec::new(),
             what: format!(
                 "rule {}: the newest roots of each {}",
                 rule.name,

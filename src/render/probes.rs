@@ -1,102 +1,106 @@
-//! The statements of the generated routines with literals in place of variables, for EXPLAIN.
+//! The marked statements of the rule files as EXPLAIN takes them.
 
-use super::explain::{deletions, keys};
+use anyhow::Result;
+
+use super::files::Press;
 use super::names::table_name;
-use super::rule_view::rule_view;
-use super::views::StrategyView;
-use super::{last, mysql_probes, newest, releases, single, timed};
+use super::spec_view::spec_view;
+use super::{marks, mysql_probes, postgres_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Graph, Kind};
-use crate::plan::{self, Hop, Keep};
+use crate::graph::Graph;
+use crate::plan;
 
-/// The statements of the generated routines with literals in place of variables, for EXPLAIN.
-pub fn probes(graph: &Graph, dialect: Dialect) -> Vec<Probe> {
+/// How much of a statement a message shows.
+const SHOWN: usize = 120;
+
+/// The statements of the generated routines that touch tables of the application, with values in place of variables.
+///
+/// # Errors
+///
+/// Fails only where a template is broken: the message names it.
+pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
     let graph = &graph.named_for(dialect);
     let plan = plan::make(graph);
     if dialect != Dialect::Postgres {
-        return mysql_probes::probes(graph, &plan, dialect);
+        return Ok(mysql_probes::probes(graph, &plan, dialect));
     }
-    let mut probes = Vec::new();
-    for purge in &plan.purges {
-        let rule = &graph.rules[purge.rule];
-        let view = rule_view(graph, purge, dialect);
-        let root = view.root();
-        match &view.strategy {
-            StrategyView::EndTime => (),
-            StrategyView::Timed(timed) => {
-                probes.extend(timed::probes(graph, rule, &root, timed, dialect));
+    let view = spec_view(graph, &plan, dialect);
+    let tables: Vec<(String, &String)> = graph
+        .tables
+        .iter()
+        .map(|table| (table_name(graph, dialect, &table.name), &table.name))
+        .collect();
+    let mut probes: Vec<Probe> = Vec::new();
+    for (of, text) in Press::new(graph, dialect, &view)?.marked()? {
+        for statement in marks::statements(&text) {
+            let routine = postgres_probes::Routine::of(&text, statement.before, &view.control);
+            let sql = routine.explained(&statement.text);
+            if probes.iter().any(|probe| probe.sql == sql) {
                 continue;
             }
-            StrategyView::Single(single) => {
-                probes.extend(single::probes(graph, purge, &root, single, dialect));
-                continue;
-            }
-        }
-        let name = &graph.table(rule.root).name;
-        let scope = match &rule.retention.per {
-            Some(per) if rule.retention.listed() => {
-                let one = match per.kind {
-                    Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",
-                    Kind::Varchar => "'1'",
-                    _ => "1",
-                };
-                format!("i.{} = {one} AND ", view.scope.per)
-            }
-            _ => String::new(),
-        };
-        probes.push(Probe {
-            what: format!("rule {}: the next roots, oldest first", rule.name),
-            table: name.clone(),
-            sql: format!(
-                "SELECT i.{key} FROM {table} AS i WHERE {scope}{end} < '2000-01-01' AND ({end}, i.{key}) > ('-infinity', {first}) AND {eligible} ORDER BY {end}, i.{key} LIMIT 100",
-                end = view.root.ended,
-                key = view.root.key, table = view.root.table, first = view.root.first_key, eligible = view.root.eligible.join(" AND ")
-            ),
-        });
-        probes.push(Probe {
-            what: format!("rule {}: lock the members", rule.name),
-            table: name.clone(),
-            sql: format!("SELECT i.{key} FROM {table} AS i WHERE i.{key} = ANY ({ids}) ORDER BY i.{key} FOR UPDATE SKIP LOCKED", key = view.root.key, table = view.root.table, ids = keys(purge.id_kind)),
-        });
-        for column in &view.uppers {
+            let named = tables
+                .iter()
+                .filter_map(|(name, bare)| Some((sql.find(name.as_str())?, bare)));
+            let first = named.min().map(|(_, bare)| (*bare).clone());
+            let shown: String = statement.text.chars().take(SHOWN).collect();
             probes.push(Probe {
-                what: format!("rule {}: look in {name} by {column}", rule.name),
-                table: name.clone(),
-                sql: format!(
-                    "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
-                    view.root.table,
-                    keys(purge.id_kind)
-                ),
-            });
-        }
-        probes.extend(deletions(graph, purge, &root));
-        probes.extend(newest::probes(
-            graph,
-            rule,
-            root.table,
-            &view.newest,
-            dialect,
-        ));
-        probes.extend(
-            view.root
-                .last
-                .as_ref()
-                .and_then(|view| last::probe(graph, rule, view, &keys(purge.id_kind))),
-        );
-        probes.extend(releases::probes(graph, purge, dialect, keys));
-        for Hop { table, edge, .. } in purge.keeps.iter().filter_map(Keep::keeper) {
-            let (name, column) = (&graph.table(*table).name, dialect.ident(&edge.column.name));
-            probes.push(Probe {
-                what: format!("rule {}: look in {name} by {column}", rule.name),
-                table: name.clone(),
-                sql: format!(
-                    "SELECT FROM {} AS t WHERE t.{column} = ANY ({})",
-                    table_name(graph, dialect, name),
-                    keys(edge.parent_column.kind)
-                ),
+                what: format!("{of}: {}: {shown}", routine.name),
+                table: first.unwrap_or_default(),
+                sql,
+                off: routine.off(),
             });
         }
     }
-    probes
+    Ok(probes)
+}
+
+/// The routines whose statements EXPLAIN is not asked, with the reason.
+const UNEXPLAINED: [(&str, &str); 8] = [
+    ("_roots", "its text is part of the statements that name it"),
+    ("_rooted", "the same"),
+    ("_names_", "the same; a number follows"),
+    ("_rows", "the same, in statements of the kernel"),
+    (
+        "_undated",
+        "a preview lists what has no time, which no index need find",
+    ),
+    ("_unlisted", "a preview counts all that would be due"),
+    ("_unranked", "verify counts what has no group"),
+    ("_strays", "verify reads all rows"),
+];
+
+/// The lines of these files that name a table of the application and are in no statement that EXPLAIN is asked. There should
+/// be none.
+///
+/// # Errors
+///
+/// As [`probes`].
+pub fn unexplained(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
+    let graph = &graph.named_for(dialect);
+    let plan = plan::make(graph);
+    let view = spec_view(graph, &plan, dialect);
+    let tables = graph.tables.iter();
+    let tables: Vec<String> = tables
+        .map(|table| table_name(graph, dialect, &table.name))
+        .collect();
+    let mut found = Vec::new();
+    for (_, text) in Press::new(graph, dialect, &view)?.marked()? {
+        let mut routine = "";
+        for line in marks::outside(&text).lines() {
+            if let Some((_, head)) = line
+                .split_once(" FUNCTION ")
+                .or_else(|| line.split_once(" PROCEDURE "))
+            {
+                routine = head.split('(').next().unwrap_or_default();
+            }
+            let bare = routine.trim_end_matches(|sign: char| sign.is_ascii_digit());
+            let known = UNEXPLAINED.iter().any(|(name, _)| bare.ends_with(name));
+            let names = tables.iter().any(|table| line.contains(table.as_str()));
+            if names && !known && !line.trim_start().starts_with("--") {
+                found.push(format!("{routine}: {line}"));
+            }
+        }
+    }
+    Ok(found)
 }

@@ -8,7 +8,7 @@ use super::names::table_name;
 use super::via;
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Edge, Graph, Kind, Table, TableId};
+use crate::graph::{Edge, Graph, Table, TableId};
 use crate::plan::{Purge, Release};
 
 /// A statement that sets columns to NULL.
@@ -73,35 +73,6 @@ pub(super) fn columns(table: &Table, dialect: Dialect) -> String {
     columns.join(", ")
 }
 
-/// The statements for EXPLAIN on PostgreSQL; `keys` gives some keys of a kind.
-pub(super) fn probes(
-    graph: &Graph,
-    purge: &Purge,
-    dialect: Dialect,
-    keys: impl Fn(Kind) -> String,
-) -> Vec<Probe> {
-    let releases = purge.releases.iter();
-    let sql = |release: &Release| {
-        let (edge, parent) = (&release.edge, graph.table(release.edge.parent));
-        let name = table_name(graph, dialect, &graph.table(release.table).name);
-        let nulls = nulls(edge, dialect, "");
-        let keys = keys(parent.key[0].kind);
-        if edge.names_key(graph) {
-            let column = dialect.ident(&edge.column.name);
-            return format!("UPDATE {name} AS t SET {nulls} WHERE t.{column} = ANY ({keys})");
-        }
-        format!(
-            "UPDATE {name} AS t SET {nulls} FROM {} AS p WHERE p.{} = ANY ({keys}) AND {}",
-            table_name(graph, dialect, &parent.name),
-            dialect.ident(&parent.key[0].name),
-            via::same(edge, dialect, "t", "p")
-        )
-    };
-    releases
-        .map(|release| probe(graph, purge, release, sql(release)))
-        .collect()
-}
-
 /// The statements for EXPLAIN on MySQL and MariaDB.
 pub(super) fn mysql_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
     let releases = purge.releases.iter();
@@ -132,6 +103,7 @@ pub(super) fn mysql_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Ve
 fn probe(graph: &Graph, purge: &Purge, release: &Release, sql: String) -> Probe {
     let table = graph.table(release.table).name.clone();
     Probe {
+        off: Vec::new(),
         what: format!(
             "rule {}: set {} of {table} to NULL",
             graph.rules[purge.rule].name,

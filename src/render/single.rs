@@ -3,18 +3,15 @@
 use self::parts::{goes, key_views};
 use self::passes::passes;
 use super::above;
-use super::explain::{Root, deletions};
 use super::names::{escaped, local, table_name};
-use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Column, Graph, Kind, Rule, Single};
-use crate::plan::Purge;
 
 pub(super) use self::parts::oldest;
 use self::views::KeyView;
 pub(super) use self::views::SingleView;
 
-mod mysql;
+pub(super) mod mysql;
 mod parts;
 mod passes;
 mod views;
@@ -165,69 +162,4 @@ pub(super) fn references(single: &Single) -> impl Iterator<Item = &str> {
     tables.sort_unstable();
     tables.dedup();
     tables.into_iter()
-}
-
-/// The statements of the routines with literals in place of variables.
-pub(super) fn probes(
-    graph: &Graph,
-    purge: &Purge,
-    root: &Root,
-    single: &SingleView,
-    dialect: Dialect,
-) -> Vec<Probe> {
-    let rule = &graph.rules[purge.rule];
-    if dialect != Dialect::Postgres {
-        return mysql::probes(graph, purge, root, single, dialect);
-    }
-    let table = &graph.table(rule.root).name;
-    let mut probes = Vec::new();
-    let literal = |kind: &str, number: usize| match kind {
-        "text" => format!("'{}'", ["a", "b"][number % 2]),
-        "uuid" => "'00000000-0000-0000-0000-000000000001'::uuid".to_owned(),
-        "timestamp" | "timestamptz" => format!("'2000-01-01'::{kind}"),
-        _ => format!("1::{kind}"),
-    };
-    for pass in &single.passes {
-        let mut sql = format!(
-            "SELECT {} FROM {} AS t WHERE {} AND {}",
-            pass.columns, root.table, pass.reached, pass.passed
-        );
-        for predicate in &pass.predicates {
-            sql += &format!(" AND {predicate}");
-        }
-        sql += &format!(" ORDER BY {} LIMIT 100", pass.order);
-        for (index, place) in pass.along.iter().enumerate() {
-            sql = sql.replace(&place.variable, &literal(place.kind, index));
-        }
-        let instant = "'2000-01-02'";
-        sql = sql.replace("v_now", instant).replace("v_cutoff", instant);
-        probes.push(Probe {
-            what: format!("rule {}: the next rows, pass {}", rule.name, pass.name),
-            table: table.clone(),
-            sql,
-        });
-    }
-    let keys: Vec<String> = single
-        .keys
-        .iter()
-        .enumerate()
-        .map(|(index, key)| format!("ARRAY[{}]", literal(key.kind, index)))
-        .collect();
-    let mut sql = format!(
-        "DELETE FROM {} AS t USING unnest({}) AS k({}) WHERE {}",
-        root.table,
-        keys.join(", "),
-        single.names,
-        single.matches
-    );
-    if !single.goes.is_empty() {
-        sql += &format!(" AND {}", single.goes);
-    }
-    probes.push(Probe {
-        what: format!("rule {}: delete from {table} by key", rule.name),
-        table: table.clone(),
-        sql,
-    });
-    probes.extend(deletions(graph, purge, root));
-    probes
 }

@@ -332,17 +332,13 @@ fn probe(rule: &Rule, finder: &Finder, member: &Member, change: &ChangeView) -> 
     };
     let mut from = String::new();
     for join in &change.joins {
-        from += &match dialect {
-            Dialect::Postgres => format!("{} AS {} CROSS JOIN ", join.table, join.alias),
-            Dialect::Mysql | Dialect::Mariadb => {
-                format!("{} AS {} STRAIGHT_JOIN ", join.table, join.alias)
-            }
-        };
+        from += &format!("{} AS {} STRAIGHT_JOIN ", join.table, join.alias);
     }
     let mut conditions: Vec<String> = change.joins.iter().map(|join| literal(&join.on)).collect();
     conditions.push(literal(&format!("{} {}", change.on, change.also)));
     let table_name = escaped(dialect, &graph.table(member.table).name);
     Probe {
+        off: Vec::new(),
         what: format!(
             "rule {}: stamp {table_name} by {} {}",
             named(rule, stamp),

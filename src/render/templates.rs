@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 
-use super::{layout, monitoring};
+use super::{layout, marks, monitoring};
 
 /// The template sources, by dialect folder and file name.
 pub(super) const TEMPLATES: &[(&str, &str, &str)] = &[
@@ -301,7 +301,7 @@ impl Templates {
         let sources = needed
             .iter()
             .filter(|name| !tera.get_template_names().any(|known| known == **name))
-            .filter_map(|name| Some((*name, self.source(name)?)));
+            .filter_map(|name| Some((*name, marks::signed(self.source(name)?))));
         let sources: Vec<_> = sources.collect();
         tera.add_raw_templates(sources)
             .with_context(|| format!("cannot read the template `{}/{name}`", self.folder))

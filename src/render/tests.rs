@@ -246,6 +246,7 @@ fn a_row_with_several_parents_is_counted_once() {
 fn probes_are_statements_of_their_server() {
     let sql = |dialect| -> Vec<String> {
         probes(&graph(""), dialect)
+            .expect("the statements")
             .into_iter()
             .map(|probe| probe.sql)
             .collect()
@@ -257,10 +258,8 @@ fn probes_are_statements_of_their_server() {
             "DELETE `orders`.`lines` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`lines` ON `orders`.`lines`.`order_id` = w.k",
         ]
     );
-    assert_eq!(
-        sql(Dialect::Postgres)[2],
-        "DELETE FROM \"public\".\"lines\" AS t WHERE t.\"order_id\" = ANY ('{1,2,3}'::bigint[])"
-    );
+    let deletes = "DELETE FROM \"public\".\"lines\" AS t WHERE t.\"order_id\" = ANY (((SELECT '{1}'::bigint[])::bigint[]))";
+    assert!(sql(Dialect::Postgres).iter().any(|sql| sql == deletes));
 }
 
 #[test]

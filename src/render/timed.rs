@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
-use super::explain::{Root, among, keys, some_keys};
+use super::explain::{Root, among, some_keys};
 use super::names::{local, table_name};
 use super::others::{ListView, OtherView, Others};
 use super::roots::Roots;
@@ -255,43 +255,33 @@ pub(super) fn probes(
             "t.{time} >= '1970-01-01' AND t.{time} < '1970-01-02'{}",
             conditions("t.")
         );
-        let (end, delete) = match dialect {
-            Dialect::Postgres => (
-                "OFFSET 100 LIMIT 1",
-                format!("DELETE FROM {from} AS t WHERE {window}"),
-            ),
-            // By its full name: an alias would need a current database, which a session need not have.
-            Dialect::Mysql | Dialect::Mariadb => (
-                "LIMIT 100, 1",
-                format!(
-                    "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{time} = w.k{}",
-                    conditions(&format!("{from}.")),
-                    work = some_keys(from, time)
-                ),
-            ),
-        };
+        // By its full name: an alias would need a current database, which a session need not have.
+        let delete = format!(
+            "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{time} = w.k{}",
+            conditions(&format!("{from}.")),
+            work = some_keys(from, time)
+        );
         probes.push(Probe {
+            off: Vec::new(),
             what: format!("rule {}: where the next window of {table} ends", rule.name),
             table: table.clone(),
-            sql: format!("SELECT t.{time} FROM {from} AS t WHERE {window} ORDER BY t.{time} {end}"),
+            sql: format!(
+                "SELECT t.{time} FROM {from} AS t WHERE {window} ORDER BY t.{time} LIMIT 100, 1"
+            ),
         });
         probes.push(Probe {
+            off: Vec::new(),
             what: format!("rule {}: delete from {table} in a window", rule.name),
             table: table.clone(),
             sql: delete,
         });
         for column in member.belongs.iter().filter(|_| timed.by_family) {
-            let sql = match dialect {
-                Dialect::Postgres => {
-                    let keys = keys(graph.table(rule.root).key[0].kind);
-                    format!("DELETE FROM {from} AS t WHERE t.{column} = ANY ({keys})")
-                }
-                Dialect::Mysql | Dialect::Mariadb => format!(
-                    "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{column} = w.k",
-                    work = some_keys(from, column)
-                ),
-            };
+            let sql = format!(
+                "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{column} = w.k",
+                work = some_keys(from, column)
+            );
             probes.push(Probe {
+                off: Vec::new(),
                 what: format!("rule {}: delete from {table} by {column}", rule.name),
                 table: table.clone(),
                 sql,
@@ -301,6 +291,7 @@ pub(super) fn probes(
     if timed.by_family {
         let (table, key, first) = (root.table, root.key, root.first_key);
         probes.push(Probe {
+            off: Vec::new(),
             what: format!("rule {}: the next roots, oldest first", rule.name),
             table: graph.table(rule.root).name.clone(),
             sql: format!(

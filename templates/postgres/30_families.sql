@@ -25,11 +25,11 @@ DECLARE
 BEGIN
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
     IF p_lock THEN
-        PERFORM
+        «PERFORM
         FROM {{ rule.table }} AS t
         WHERE {{ rule.timed.of_roots }}
         ORDER BY t.{{ rule.key }}
-        FOR UPDATE;
+        FOR UPDATE»;
     END IF;
     v_held := {{ control }}.held_keys({{ rule.literal }});
 {%- if rule.timed.bound %}
@@ -41,9 +41,9 @@ BEGIN
 {%- for referrer in member.referrers %}
 {%- for column in member.belongs %}
     v_tied := v_tied || ARRAY(
-        SELECT DISTINCT t.{{ column }}
+        «SELECT DISTINCT t.{{ column }}
         FROM {{ member.table }} AS t JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
-        WHERE t.{{ column }} = ANY (p_roots)
+        WHERE t.{{ column }} = ANY (p_roots)»
     );
 {%- endfor %}
 {%- endfor %}
@@ -56,14 +56,14 @@ BEGIN
     -- What rows without a root name in {{ member.table_name }} counts, too.
     SELECT * INTO a FROM {{ control }}.{{ rule.name }}_adopted(p_roots);
     IF a.o_lost[{{ member.position }}] THEN
-        SELECT array_agg(m.family), array_agg(m.key::text)
-        INTO v_namers, v_named
-        FROM {{ <w.adopted_rows control rule member /> | indent(width=8) }};
+        «SELECT array_agg(m.family), array_agg(m.key::text)
+        ‹INTO v_namers, v_named›
+        FROM {{ <w.adopted_rows control rule member /> | indent(width=8) }}»;
 {%- endif %}
         v_tied := v_tied || ARRAY(
-            SELECT DISTINCT n.family
+            «SELECT DISTINCT n.family
             FROM unnest(v_namers, v_named::{{ member.adopt.key_type }}[]) AS n(family, key)
-            JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = n.key
+            JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = n.key»
         );
 {%- if loop.last %}
     END IF;
@@ -71,12 +71,12 @@ BEGIN
 {%- else %}
 {%- for own in member.adopt.owns %}
     v_tied := v_tied || ARRAY(
-        SELECT DISTINCT m.family
+        «SELECT DISTINCT m.family
         FROM (SELECT t.{{ rule.key }} AS id, {{ rule.timed.family_of_t }} AS family FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_roots }}) AS m
 {%- for join in own.joins %}
         JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-        JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }}
+        JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }}»
     );
 {%- endfor %}
 {%- endif %}
@@ -89,7 +89,7 @@ BEGIN
         coalesce(array_agg(f.reason ORDER BY f.key) FILTER (WHERE f.reason IS NOT NULL), '{}')
     INTO o_go, o_skip_keys, o_skip_reasons
     FROM (
-        SELECT
+        «SELECT
             {{ rule.timed.family_of_t }} AS key,
             CASE
                 -- A hold on any member keeps the whole family.
@@ -106,7 +106,7 @@ BEGIN
         WHERE {{ rule.timed.of_roots }}
         GROUP BY 1
         -- While this batch waited for its locks, a root may have got a later time.
-        HAVING bool_or({{ rule.timed.is_root }} AND (p_cutoff IS NULL OR t.{{ rule.end_time }} < p_cutoff){% for condition in rule.timed.conditions_of_root %} AND {{ condition }}{% endfor %})
+        HAVING bool_or({{ rule.timed.is_root }} AND (p_cutoff IS NULL OR t.{{ rule.end_time }} < p_cutoff){% for condition in rule.timed.conditions_of_root %} AND {{ condition }}{% endfor %})»
     ) AS f;
 END
 $windrow$;
@@ -129,7 +129,7 @@ BEGIN
 {%- if member.namers %}
 {%- for column in member.belongs %}
     RETURN QUERY
-    SELECT DISTINCT n.id::text, r.family::text
+    «SELECT DISTINCT n.id::text, r.family::text
     FROM unnest(p_roots) AS n(id)
     JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
     CROSS JOIN LATERAL (
@@ -140,7 +140,7 @@ BEGIN
         UNION ALL{% endif %}
 {%- endfor %}
     ) AS r(family)
-    WHERE (r.family = n.id) IS NOT TRUE;
+    WHERE (r.family = n.id) IS NOT TRUE»;
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
@@ -151,13 +151,13 @@ BEGIN
     IF a.o_lost[{{ member.position }}] THEN
 {%- if member.adopt.named %}
         RETURN QUERY
-        SELECT DISTINCT m.family::text, r.family::text
+        «SELECT DISTINCT m.family::text, r.family::text
         FROM {{ <w.adopted_rows control rule member /> | indent(width=8) }}
         {{ <w.adopted_namers member /> | indent(width=8) }}
 {%- else %}
 {%- for own in member.adopt.owns %}
         RETURN QUERY
-        SELECT DISTINCT m.family::text, r.family::text
+        «SELECT DISTINCT m.family::text, r.family::text
         FROM {{ <w.own_rows rule own /> | indent(width=8) }}
         {{ <w.adopted_namers member /> | indent(width=8) }}
 {%- endfor %}
@@ -186,16 +186,16 @@ SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET e
 SET plan_cache_mode = force_generic_plan
 AS $windrow$
 BEGIN
-    o_all := ARRAY(SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_go }});
+    o_all := ARRAY(«SELECT t.{{ rule.key }} FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_go }}»);
     -- Most databases have no such rows, or few. A table with many is searched by instance, too, without looking at all of them.
     o_lost := ARRAY[
 {%- for member in rule.timed.members %}
-        {% if member.adopt and not member.adopt.named %}{{ member.adopt.look | indent(width=8) }}{% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
+        {% if member.adopt and not member.adopt.named %}«{{ member.adopt.look | indent(width=8) }}»{% else %}NULL{% endif %}{% if not loop.last %},{% endif %}
 {%- endfor %}
     ];
 {%- for between in rule.timed.between %}
     IF {% for position in between.positions %}o_lost[{{ position }}]{% if not loop.last %} OR {% endif %}{% endfor %} THEN
-        {{ between.variable }} := ARRAY(SELECT o.{{ between.key }} FROM {{ between.table }} AS o WHERE o.{{ between.column }} = ANY (o_all));
+        {{ between.variable }} := ARRAY(«SELECT o.{{ between.key }} FROM {{ between.table }} AS o WHERE o.{{ between.column }} = ANY (o_all)»);
     END IF;
 {%- endfor %}
 {%- for member in rule.timed.members %}
@@ -203,9 +203,9 @@ BEGIN
     -- What these rows name in {{ member.table_name }}.
     IF {% for position in member.adopt.positions %}o_lost[{{ position }}]{% if not loop.last %} OR {% endif %}{% endfor %} THEN
         {{ member.adopt.named }} := ARRAY(
-            SELECT n.o_key FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(o_all, o_lost) AS n
+            «SELECT n.o_key FROM {{ control }}.{{ rule.name }}_names_{{ member.position }}(o_all, o_lost) AS n»
         );
-        o_lost[{{ member.position }}] := {{ member.adopt.look }};
+        o_lost[{{ member.position }}] := «{{ member.adopt.look }}»;
     END IF;
 {%- endif %}
 {%- endfor %}
@@ -240,7 +240,7 @@ BEGIN
         delete={<w.delete_where table={member.table} where={member.of_roots} />} /> | indent }}
     o_rows[{{ member.position }}] := v_rows;
 {%- else %}
-    DELETE FROM {{ member.table }} AS t WHERE {{ member.of_roots }};
+    «DELETE FROM {{ member.table }} AS t WHERE {{ member.of_roots }}»;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[{{ member.position }}] := v_rows;
 {%- endif %}
 {%- if member.adopt %}
@@ -250,7 +250,7 @@ BEGIN
             delete={<w.delete_where table={member.table} where={member.adopt.found} />} /> | indent(width=8) }}
         o_rows[{{ member.position }}] := o_rows[{{ member.position }}] + v_rows;
 {%- else %}
-        DELETE FROM {{ member.table }} AS t WHERE {{ member.adopt.found }};
+        «DELETE FROM {{ member.table }} AS t WHERE {{ member.adopt.found }}»;
         GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[{{ member.position }}] := o_rows[{{ member.position }}] + v_rows;
 {%- endif %}
     END IF;
@@ -288,8 +288,8 @@ BEGIN
     RETURN ARRAY[
 {%- for member in rule.timed.members %}
 {%- if member.of_roots %}
-        (SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.of_roots }}){% if member.adopt %}
-            + CASE WHEN a.o_lost[{{ member.position }}] THEN (SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.adopt.found }}) ELSE 0 END{% endif %}
+        («SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.of_roots }}»){% if member.adopt %}
+            + CASE WHEN a.o_lost[{{ member.position }}] THEN («SELECT count(*) FROM {{ member.table }} AS t WHERE {{ member.adopt.found }}») ELSE 0 END{% endif %}
 {%- else %}
         0
 {%- endif %}{% if not loop.last %},{% endif %}

@@ -18,13 +18,13 @@ AS $windrow$
 BEGIN
     RETURN ARRAY[(
 {%- filter fit %}
-        SELECT t.{{ rule.end_time }} FROM {{ rule.table }} AS t
+        «SELECT t.{{ rule.end_time }} FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to[1]
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
 {%- endfilter %}
-        ORDER BY t.{{ rule.end_time }} OFFSET p_skip[1] LIMIT 1
+        ORDER BY t.{{ rule.end_time }} OFFSET p_skip[1] LIMIT 1»
     )];
 END
 $windrow$;
@@ -41,25 +41,25 @@ AS $windrow$
 BEGIN
     IF p_key IS NOT NULL THEN
         RETURN ARRAY(
-            SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
+            «SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
             WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }} AND (
 {%- for above in rule.bound %}
 {%- filter fit %}
                 {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=16) }}
 {%- endfilter %}
 {%- endfor %}
-            )
+            )»
         );
     END IF;
     RETURN ARRAY(
-        SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
+        «SELECT t.{{ rule.key }}::text FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND (
 {%- for above in rule.bound %}
 {%- filter fit %}
             {% if not loop.first %}OR {% endif %}{{ <w.held_beside control above /> | indent(width=12) }}
 {%- endfilter %}
 {%- endfor %}
-        )
+        )»
     );
 END
 $windrow$;

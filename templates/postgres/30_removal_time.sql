@@ -67,8 +67,8 @@ AS $windrow$
 BEGIN
     RETURN ARRAY[
 {%- for member in rule.timed.members %}
-        (SELECT t.{{ rule.end_time }} FROM {{ member.table }} AS t
-         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to[{{ member.position }}]{% for condition in member.conditions %} AND {{ condition }}{% endfor %} ORDER BY t.{{ rule.end_time }} OFFSET p_skip[{{ member.position }}] LIMIT 1){% if not loop.last %},{% endif %}
+        («SELECT t.{{ rule.end_time }} FROM {{ member.table }} AS t
+         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to[{{ member.position }}]{% for condition in member.conditions %} AND {{ condition }}{% endfor %} ORDER BY t.{{ rule.end_time }} OFFSET p_skip[{{ member.position }}] LIMIT 1»){% if not loop.last %},{% endif %}
 {%- endfor %}
     ];
 END
@@ -93,11 +93,11 @@ BEGIN
 {%- for column in member.belongs %}
 {%- if member.bound | length > 0 %}
     v_families := v_families || ARRAY(
-        SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ column }} = ANY (p_roots) AND (
+        «SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ column }} = ANY (p_roots) AND (
 {%- for held in member.bound %}
             {% if not loop.first %}OR {% endif %}{{ held }}
 {%- endfor %}
-        )
+        )»
     );
 {%- endif %}
 {%- endfor %}
@@ -189,8 +189,8 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- for column in member.belongs %}
             ARRAY(
-                SELECT DISTINCT t.{{ column }} FROM {{ member.table }} AS t
-                WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND t.{{ column }} IS NOT NULL
+                «SELECT DISTINCT t.{{ column }} FROM {{ member.table }} AS t
+                WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND t.{{ column }} IS NOT NULL»
             ) ||
 {%- endfor %}
 {%- endfor %}
@@ -203,18 +203,18 @@ BEGIN
     -- What belongs to no family is held by itself, and with it what is its.
 {%- endif %}
     {{ other.first }} := ARRAY(
-        SELECT {{ other.family }} FROM {{ other.table }} AS r
-        WHERE r.{{ other.key }} = ANY (v_held){% for condition in other.conditions %} AND {{ condition }}{% endfor %}
+        «SELECT {{ other.family }} FROM {{ other.table }} AS r
+        WHERE r.{{ other.key }} = ANY (v_held){% for condition in other.conditions %} AND {{ condition }}{% endfor %}»
     );
 {%- endfor %}
 {%- for list in rule.timed.held %}
     -- {{ list.why }}
     {{ list.name }} := ARRAY(
 {%- for way in list.ways %}
-        SELECT {{ way.value }}::text FROM unnest({{ rule.timed.others[way.other].first }}) AS w(id)
+        «SELECT {{ way.value }}::text FROM unnest({{ rule.timed.others[way.other].first }}) AS w(id)
 {%- for join in way.joins %}
         JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
-{%- endfor %}
+{%- endfor %}»
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -223,22 +223,22 @@ BEGIN
 {%- if rule.timed.root_column %}
     -- A hold on any member keeps the whole family.
     v_held := v_held || ARRAY(
-        SELECT r.{{ rule.timed.root_column }} FROM {{ rule.table }} AS r
-        WHERE r.{{ rule.key }} = ANY (v_held) AND r.{{ rule.timed.root_column }} IS NOT NULL
+        «SELECT r.{{ rule.timed.root_column }} FROM {{ rule.table }} AS r
+        WHERE r.{{ rule.key }} = ANY (v_held) AND r.{{ rule.timed.root_column }} IS NOT NULL»
     );
 {%- endif %}
 {%- if rule.timed.locks %}
 
     -- Whoever changes a whole family changes its rows in {{ rule.table_name }} too: he waits, or this batch gives way.
     IF p_lock THEN
-        PERFORM
+        «PERFORM
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.window_of_root %}
           AND {{ condition }}
 {%- endfor %}
         ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-        FOR UPDATE;
+        FOR UPDATE»;
     END IF;
 {%- endif %}
 {%- for member in rule.timed.members %}
@@ -246,17 +246,17 @@ BEGIN
 
     -- {{ member.table_name }}: what rows of a family name stays with it, though it names no root itself.
     {{ member.whose }} := ARRAY(
-        SELECT t.{{ member.key }}
+        «SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
-          AND {{ member.adopt.is_named | indent(width=10) }}
+          AND {{ member.adopt.is_named | indent(width=10) }}»
     );
 {%- endif %}
 {%- if member.referrers %}
 
     -- {{ member.table_name }}: what is referred to stays, and its family with it.
     {{ member.named }} := ARRAY(
-        SELECT t.{{ member.key }}
+        «SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- if member.whose %}
@@ -270,17 +270,17 @@ BEGIN
 {%- for referrer in member.referrers %}
               {% if not loop.first %}OR {% endif %}EXISTS (SELECT FROM {{ referrer.table }} AS r WHERE r.{{ referrer.column }} = t.{{ member.key }})
 {%- endfor %}
-          )
+          )»
     );
 {%- for column in member.family %}
     v_tied := v_tied || ARRAY(
-        SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ member.key }} = ANY ({{ member.named }}) AND t.{{ column }} IS NOT NULL
+        «SELECT t.{{ column }} FROM {{ member.table }} AS t WHERE t.{{ member.key }} = ANY ({{ member.named }}) AND t.{{ column }} IS NOT NULL»
     );
 {%- endfor %}
     v_lone := v_lone || ARRAY(
-        SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
+        «SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
         WHERE t.{{ member.key }} = ANY ({{ member.named }}){% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}
-        ORDER BY 1
+        ORDER BY 1»
     );
 {%- endif %}
 {%- endfor %}
@@ -291,7 +291,7 @@ BEGIN
         coalesce(array_agg(f.reason ORDER BY f.key), '{}')
     INTO o_keep, o_skip_keys, o_skip_reasons
     FROM (
-        SELECT
+        «SELECT
             {{ rule.timed.family_of_root }} AS key,
             CASE
                 WHEN bool_or({{ rule.timed.root_is_held }}) THEN 'HELD'
@@ -318,7 +318,7 @@ BEGIN
               OR {{ rule.timed.family_of_root }} IN (SELECT unnest(v_tied))
 {%- endif %}
           )
-        GROUP BY 1
+        GROUP BY 1»
     ) AS f;
 {%- if rule.timed.references %}
     o_keep := o_keep || v_held || v_tied;
@@ -331,7 +331,7 @@ BEGIN
 {%- if member.bound | length > 0 and member.key %}
     -- {{ member.table_name }}: what a hold of another rule keeps, and of no family.
     v_bound := ARRAY(
-        SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
+        «SELECT t.{{ member.key }}::text FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in member.conditions %}
           AND {{ condition }}
@@ -344,7 +344,7 @@ BEGIN
               {% if not loop.first %}OR {% endif %}{{ held }}
 {%- endfor %}
           )
-        ORDER BY 1
+        ORDER BY 1»
     );
     o_skip_keys := o_skip_keys || v_bound;
     o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_bound)]);
@@ -352,9 +352,9 @@ BEGIN
 {%- endfor %}
 {%- for other in rule.timed.others %}
     v_other := ARRAY(
-        SELECT r.{{ other.key }}::text FROM {{ other.table }} AS r
+        «SELECT r.{{ other.key }}::text FROM {{ other.table }} AS r
         WHERE r.{{ rule.end_time }} >= p_from AND r.{{ rule.end_time }} < p_to AND r.{{ other.key }}::text IN (SELECT unnest({{ other.list }}))
-        ORDER BY 1
+        ORDER BY 1»
     );
     o_skip_keys := o_skip_keys || v_other;
     o_skip_reasons := o_skip_reasons || array_fill('HELD'::text, ARRAY[cardinality(v_other)]);
@@ -367,7 +367,7 @@ BEGIN
     -- What rows of these families name in {{ member.table_name }} stays with them.
 {%- endif %}
     {{ member.named }} := {{ member.named }} || ARRAY(
-        SELECT {{ way.names }}
+        «SELECT {{ way.names }}
         FROM (SELECT t.{{ rule.key }} AS id FROM {{ rule.table }} AS t WHERE {{ rule.timed.of_kept }}) AS m
 {%- for join in way.joins %}
         JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
@@ -379,7 +379,7 @@ BEGIN
         FROM {{ way.table }} AS r
         WHERE {{ column }} = ANY (o_keep)
           AND {{ way.names }} IS NOT NULL
-{%- endfor %}
+{%- endfor %}»
     );
 {%- endfor %}
 {%- endif %}
@@ -390,8 +390,8 @@ BEGIN
 
     -- {{ member.table_name }}: what belongs to no family, and rows that stay, or go later, belong to it, stays. In a preview or a dry
     -- run, which say p_cutoff, what goes before is still there.
-    SELECT array_agg(p.{{ member.key }}), array_agg(r.families::text)
-    INTO {{ member.pinned }}, v_pinning
+    «SELECT array_agg(p.{{ member.key }}), array_agg(r.families::text)
+    ‹INTO {{ member.pinned }}, v_pinning›
     FROM {{ member.table }} AS p
     CROSS JOIN LATERAL (
 {%- for pin in member.pins %}
@@ -411,7 +411,7 @@ BEGIN
       AND (
           (r.at >= p_from OR p_cutoff IS NOT NULL) AND r.at <= p.{{ rule.end_time }} AND r.goes AND NOT r.families && o_keep
           AND {{ rule.timed.pin_missing }}
-      ) IS NOT TRUE;
+      ) IS NOT TRUE»;
     IF p_cutoff IS NOT NULL THEN
         {{ member.pinned }} := ARRAY(
             SELECT n.id
@@ -420,13 +420,13 @@ BEGIN
         );
     END IF;
     {{ member.left }} := ARRAY(
-        SELECT t.{{ member.key }}
+        «SELECT t.{{ member.key }}
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for predicate in member.left_of %}
           AND {{ predicate }}
 {%- endfor %}
-        ORDER BY 1
+        ORDER BY 1»
     );
     o_skip_keys := o_skip_keys || {{ member.left }}::text[];
     o_skip_reasons := o_skip_reasons || array_fill('REFERENCED'::text, ARRAY[cardinality({{ member.left }})]);
@@ -522,21 +522,21 @@ BEGIN
     o_skip_reasons := k.o_skip_reasons;
     o_rows := ARRAY[
 {%- for member in rule.timed.members %}
-        (SELECT count(*) FROM {{ member.table }} AS t
+        («SELECT count(*) FROM {{ member.table }} AS t
          WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for predicate in member.predicates %}
            AND {{ predicate }}
-{%- endfor %}){% if not loop.last %},{% endif %}
+{%- endfor %}»){% if not loop.last %},{% endif %}
 {%- endfor %}
     ];
 {%- if rule.timed.by_family %}
     o_families := 0;
     o_roots := '{}';
 {%- else %}
-    SELECT
+    «SELECT
         count(*), min(t.{{ rule.end_time }}),
         coalesce((array_agg(t.{{ rule.key }} ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}))[1:10], '{}')
-    INTO o_families, o_oldest, o_roots
+    ‹INTO o_families, o_oldest, o_roots›
     FROM {{ rule.table }} AS t
     WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- if rule.timed.root_column %}
@@ -544,7 +544,7 @@ BEGIN
 {%- endif %}
 {%- for predicate in rule.timed.root_predicates %}
       AND {{ predicate }}
-{%- endfor %};
+{%- endfor %}»;
 {%- endif %}
 END
 $windrow$;
@@ -562,12 +562,12 @@ AS $windrow$
     SELECT max(o.key)
     FROM (
 {%- for other in rule.timed.others %}
-        SELECT r.{{ other.key }}::text
+        «SELECT r.{{ other.key }}::text
         FROM {{ other.table }} AS r
         WHERE r.{{ other.key }} = p_key::{{ rule.key_type }}
 {%- for condition in other.conditions %}
           AND {{ condition }}
-{%- endfor %}
+{%- endfor %}»
 {%- if not loop.last %}
         UNION ALL{% endif %}
 {%- endfor %}

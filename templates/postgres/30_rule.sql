@@ -29,7 +29,7 @@ BEGIN
 {%- if rule.source %}
     UNION ALL
     -- {{ rule.source.why }}
-    SELECT {{ rule.source.scope }}::{{ rule.scope_type }},
+    «SELECT {{ rule.source.scope }}::{{ rule.scope_type }},
         {% if rule.source.ends %}CASE WHEN {{ rule.source.ends }} THEN {% endif %}{{ rule.cutoff_of_source }}{% if rule.source.ends %} ELSE '-infinity' END{% endif %}
     FROM {{ rule.source.rows }}
     WHERE (p_scope IS NULL OR {{ rule.source.scope_text }} = p_scope)
@@ -38,7 +38,7 @@ BEGIN
       {%- endif %}
       AND NOT EXISTS (
           SELECT FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = {{ rule.source.scope_text }}
-      )
+      )»
 {%- endif %}
 {%- if not rule.opt_in %}
     UNION ALL
@@ -49,11 +49,11 @@ BEGIN
       AND NOT EXISTS (SELECT FROM {{ control }}.policy AS p WHERE p.rule = {{ rule.literal }} AND p.scope = p_scope)
       {%- if rule.source %}
       AND NOT EXISTS (
-          SELECT FROM {{ rule.source.rows }}
+          «SELECT FROM {{ rule.source.rows }}
           WHERE {{ rule.source.scope_text }} = p_scope
             {%- if rule.source.says %}
             AND {{ rule.source.says }}
-            {%- endif %}
+            {%- endif %}»
       )
       {%- endif %}
 {%- endif %};
@@ -117,7 +117,7 @@ BEGIN
         SELECT array_agg(n.root), array_agg(n.ended){% if rule.last %}, array_agg(n.started){% endif %}
         INTO v_roots, v_ended{% if rule.last %}, v_started{% endif %} FROM (
 {%- endfilter %}
-            SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended{% if rule.last %}, unnest(v_started) AS started{% endif %} UNION ALL SELECT r.*
+            «SELECT unnest(v_roots) AS root, unnest(v_ended) AS ended{% if rule.last %}, unnest(v_started) AS started{% endif %} UNION ALL SELECT r.*
             FROM (SELECT unnest(v_scopes[v_from:2 * v_from - 1]), unnest(v_cutoffs[v_from:2 * v_from - 1])) AS s(scope, cutoff), LATERAL (
 {%- if rule.newest | length > 0 %}
                 SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
@@ -143,7 +143,7 @@ BEGIN
 {%- endif %}
                 ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit
 {%- endif %}) AS r
-            ORDER BY {{ rule.along }}, root LIMIT p_limit) AS n;
+            ORDER BY {{ rule.along }}, root LIMIT p_limit») AS n;
         v_to := coalesce(v_{{ rule.along }}[least(p_limit, 2147483647)], 'infinity'); v_from := 2 * v_from;
     END LOOP;
     RETURN QUERY SELECT unnest(v_roots), unnest(v_ended){% if rule.last %}, unnest(v_started){% endif %};
@@ -151,7 +151,7 @@ BEGIN
 BEGIN
     RETURN QUERY
 {%- if rule.newest | length > 0 %}
-    SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
+    «SELECT i.o_key, i.o_ended{% if rule.last %}, i.o_started{% endif %} FROM {{ control }}.{{ rule.name }}_roots() AS i
 {%- if rule.per %}
     LEFT JOIN {{ control }}.{{ rule.name }}_scope(p_as_of, p_retention, p_scope) AS s ON s.scope = i.o_scope
 {%- endif %}
@@ -167,9 +167,9 @@ BEGIN
       ){% if rule.per %}){% endif %}
 {%- endif %}
       AND (i.o_{{ rule.along }}, i.o_key) > (p_after_time, p_after_key) AND NOT i.o_newest
-    ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit;
+    ORDER BY i.o_{{ rule.along }}, i.o_key LIMIT p_limit»;
 {%- else %}
-    SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
+    «SELECT i.{{ rule.key }}{{ rule.key_cast }}, {% if rule.last %}{{ rule.last.ended }}, {% endif %}{{ rule.ended }}
     FROM {{ rule.table }} AS i
 {%- if rule.last %}
     {{ <w.last_end rule /> | indent }}
@@ -193,7 +193,7 @@ BEGIN
 {%- for predicate in rule.eligible %}
       AND {{ predicate }}
 {%- endfor %}
-    ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit;
+    ORDER BY {{ rule.ended }}, i.{{ rule.key }} LIMIT p_limit»;
 {%- endif %}
 {%- endif %}
 END
@@ -209,12 +209,12 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET row_security = off SET jit = off SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $windrow$
-    SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
+    «SELECT coalesce(array_agg(m.id), '{}') FROM unnest(p_members) AS m(id) JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
 {%- for above in rule.bound %}
 {%- filter fit %}
     {% if loop.first %}WHERE {% else %}   OR {% endif %}{{ <w.held_beside control above /> | indent(width=4) }}
 {%- endfilter %}
-{%- endfor %};
+{%- endfor %}»;
 $windrow$;
 {%- endif %}
 {%- if rule.keeps | length > 0 %}
@@ -232,7 +232,7 @@ BEGIN RETURN ARRAY(
         -- {{ keep.why }}
 
 {%- filter fit %}
-        SELECT m.id FROM unnest(p_members) AS m(id)
+        «SELECT m.id FROM unnest(p_members) AS m(id)
         WHERE EXISTS (
             SELECT FROM {{ keep.hops[0].table }} AS {{ keep.hops[0].alias }}
 {%- for hop in keep.hops %}
@@ -241,7 +241,7 @@ BEGIN RETURN ARRAY(
 {%- endif %}
 {%- endfor %}
             WHERE {{ keep.hops[0].on }}
-        )
+        )»
 {%- endfilter %}
 {%- if not loop.last %}
         UNION{% endif %}
@@ -264,12 +264,12 @@ BEGIN
     RETURN QUERY
 {%- for meet in rule.meets %}
     -- {{ meet.why }}
-    SELECT m.id, {{ meet.other }}::{{ rule.id_type }}
+    «SELECT m.id, {{ meet.other }}::{{ rule.id_type }}
     FROM unnest(p_members) AS m(id)
 {%- for hop in meet.hops %}
     JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
 {%- endfor %}
-    WHERE {{ meet.other }} <> m.id
+    WHERE {{ meet.other }} <> m.id»
 {%- if not loop.last %}
     UNION{% endif %}
 {%- endfor %};
@@ -299,11 +299,11 @@ DECLARE
 BEGIN
 {%- if rule.last %}
     IF p_lock THEN
-        v_ids := ARRAY(SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED);
-        PERFORM FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE;
+        v_ids := ARRAY(«SELECT i.{{ rule.key }} FROM {{ rule.table }} AS i WHERE i.{{ rule.key }} = ANY (p_ids) ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED»);
+        «PERFORM FROM {{ rule.last.table }} AS t WHERE t.{{ rule.last.names }} = ANY (v_ids) FOR UPDATE»;
     END IF;
-    SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
-    INTO o_ids, o_final, o_root, o_ended, o_place
+    «SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(coalesce(e.ended, m.ended){{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
+    ‹INTO o_ids, o_final, o_root, o_ended, o_place›
     FROM (
         SELECT {{ rule.level_columns }}
         FROM {{ rule.table }} AS i
@@ -317,19 +317,19 @@ BEGIN
     ) AS e ON e.root = m.id
 {%- if rule.per %}
     LEFT JOIN unnest(p_scopes::{{ rule.scope_type }}[]) WITH ORDINALITY AS s(scope, place) ON s.scope = m.scope
-{%- endif %};
+{%- endif %}»;
 {%- else %}
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
         SELECT array_agg(m.id), array_agg(m.final), array_agg(m.root), array_agg(m.ended{{ rule.in_utc }}), array_agg({% if rule.per %}s.place{% else %}NULL::bigint{% endif %})
         INTO o_ids, o_final, o_root, o_ended, o_place FROM (
 {%- filter fit %}
-            SELECT {{ rule.level_columns }}
+            «SELECT {{ rule.level_columns }}
             FROM {{ rule.table }} AS i
             WHERE i.{{ rule.key }} = ANY (p_ids)
 {%- if locking %}
             ORDER BY i.{{ rule.key }} FOR UPDATE SKIP LOCKED
-{%- endif %}
+{%- endif %}»
 {%- endfilter %}
         ) AS m
 {%- if rule.per %}
@@ -340,8 +340,8 @@ BEGIN
 {%- endif %}
 {%- if rule.links | length > 0 %}
     -- Read after the rows were locked: a link that was committed before is seen.
-    SELECT array_agg(l.upper), array_agg(l.lower)
-    INTO o_upper, o_lower
+    «SELECT array_agg(l.upper), array_agg(l.lower)
+    ‹INTO o_upper, o_lower›
     FROM (
 {%- for link in rule.links %}
         SELECT l.{{ link.parent }}{% if loop.first %}::{{ rule.id_type }} AS upper{% endif %}, l.{{ link.child }}{% if loop.first %}::{{ rule.id_type }} AS lower{% endif %}
@@ -357,7 +357,7 @@ BEGIN
         UNION ALL
 {%- endif %}
 {%- endfor %}
-    ) AS l;
+    ) AS l»;
 {%- endif %}
 END
 $windrow$;
@@ -372,7 +372,7 @@ SET search_path = pg_catalog, pg_temp SET row_security = off
 AS $windrow$
     SELECT ARRAY(
 {%- for link in rule.links %}
-        SELECT n.{{ link.parent }}::{{ rule.id_type }} FROM {{ link.table }} AS n WHERE n.{{ link.child }} = ANY (p_ids) AND n.{{ link.parent }} IS NOT NULL{% if not loop.last %}
+        «SELECT n.{{ link.parent }}::{{ rule.id_type }} FROM {{ link.table }} AS n WHERE n.{{ link.child }} = ANY (p_ids) AND n.{{ link.parent }} IS NOT NULL»{% if not loop.last %}
         UNION ALL{% endif %}
 {%- endfor %}
     );
@@ -391,12 +391,12 @@ DECLARE
     v_newest {{ rule.id_type }}[] := '{}';
 BEGIN
     IF NOT p_lock THEN
-        RETURN ARRAY(SELECT i.o_key::{{ rule.id_type }} FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest);
+        RETURN ARRAY(«SELECT i.o_key::{{ rule.id_type }} FROM {{ control }}.{{ rule.name }}_roots() AS i WHERE i.o_key = ANY (p_ids) AND i.o_newest»);
     END IF;
     -- The last of a group that stays is looked for once for each group, and not for every row.
 {%- for newest in rule.newest %}
     v_newest := v_newest || ARRAY(
-        WITH counted AS MATERIALIZED (
+        «WITH counted AS MATERIALIZED (
 {%- filter fit %}
             SELECT i.{{ rule.key }} AS key, {{ newest.taken }}
             FROM {{ rule.table }} AS i
@@ -410,7 +410,7 @@ BEGIN
         )
 {%- filter fit %}
         SELECT c.key::{{ rule.id_type }} FROM counted AS c LEFT JOIN last AS l ON {{ newest.last_of_c | join(sep=" AND ") }}
-        WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE
+        WHERE (({{ newest.place_of_c }}) < ({{ newest.place_of_l }})) IS NOT TRUE»
 {%- endfilter %}
     );
 {%- endfor %}
@@ -462,28 +462,28 @@ BEGIN
 {%- for artifact in rule.artifacts %}
     -- The files that {{ artifact.table_name }} names go to the outbox, to be removed later.
     INSERT INTO {{ control }}.artifact (run_id, rule, host, path)
-    SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
+    «SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
     FROM {{ artifact.table }} AS t
     WHERE t.{{ artifact.column }} = ANY (p_artifacts)
-      AND t.{{ artifact.path }} <> '';
+      AND t.{{ artifact.path }} <> ''»;
 {%- endfor %}
 {%- for step in rule.steps %}
 {%- for release in step.releases %}
     -- {{ release.why }}
 
 {%- filter fit %}
-    UPDATE {{ release.table }} AS t SET {{ release.nulls }}
+    «UPDATE {{ release.table }} AS t SET {{ release.nulls }}
 {%- if release.edge.via %}
     FROM {{ release.edge.via.table }} AS p
     WHERE p.{{ release.edge.via.key }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }}
-      AND {{ release.edge.via.on }};
+      AND {{ release.edge.via.on }}
 {%- else %}
-    WHERE t.{{ release.edge.column }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }};
-{%- endif %}
+    WHERE t.{{ release.edge.column }} = ANY ({{ release.edge.keys }}){{ release.edge.unless }}
+{%- endif %}»;
 {%- endfilter %}
 {%- filter fit %}
     IF EXISTS (
-        SELECT FROM {{ release.table }} AS t {{ <w.named_by edge={release.edge} keys={release.edge.keys} /> }}
+        «SELECT FROM {{ release.table }} AS t {{ <w.named_by edge={release.edge} keys={release.edge.keys} /> }}»
     ) THEN
 {%- endfilter %}
         RAISE EXCEPTION 'rows of % could not be updated', {{ release.table_literal }}

@@ -69,7 +69,7 @@ DECLARE
 {%- endif %}
 BEGIN
     RETURN QUERY
-    SELECT k.key, {{ rule.single.due_cast }},
+    «SELECT k.key, {{ rule.single.due_cast }},
         CASE
             WHEN k.key IN (SELECT unnest({{ control }}.held_keys({{ rule.literal }})::{{ rule.single.key_type }}[])) THEN 'HELD'
 {{- <w.held_above control rule pad="            " /> }}
@@ -96,7 +96,7 @@ BEGIN
 {%- endif %}
 {%- endif %}
 {%- endfilter %}
-    ORDER BY k.position;
+    ORDER BY k.position»;
 END
 $windrow$;
 
@@ -143,14 +143,14 @@ BEGIN
     {{ <w.all_gone_below control rule watched="v_watched" members="v_members" /> }}
 {%- endif %}
     WITH gone AS (
-        DELETE FROM {{ rule.table }} AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
+        «DELETE FROM {{ rule.table }} AS t USING unnest(p_keys) WITH ORDINALITY AS k(key, position)
 
 {%- filter fit %}
         WHERE {{ rule.single.same_key }}
 {%- if rule.single.orphan %}
           AND {{ rule.single.goes }}
 {%- endif %}
-        RETURNING k.key, k.position{% if rule.archive %}, ROW(t.*)::{{ rule.table }} AS whole{% endif %}
+        RETURNING k.key, k.position{% if rule.archive %}, ROW(t.*)::{{ rule.table }} AS whole{% endif %}»
 {%- endfilter %}
     )
 {%- if rule.archive %},

@@ -14,13 +14,13 @@
 {#- Changes the rows t of a table, which has this position among those that are stamped. -#}
 {% component stamp.changes(stamp, step, position) -%}
 {% for change in step.changes -%}
-UPDATE {{ step.table }} AS t SET {{ stamp.end_time }} = w.due
+«UPDATE {{ step.table }} AS t SET {{ stamp.end_time }} = w.due
     FROM unnest(p_ids, p_roots, p_families, p_times) AS w(id, root, family, due)
 {%- for join in change.joins %}
     JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
     WHERE {{ change.on }}{% if change.also %} {{ change.also }}{% endif %}{% if change.is_long %}
-      AND{% else %} AND{% endif %} t.{{ stamp.end_time }} IS DISTINCT FROM w.due;
+      AND{% else %} AND{% endif %} t.{{ stamp.end_time }} IS DISTINCT FROM w.due»;
     GET DIAGNOSTICS v_rows = ROW_COUNT; o_rows[{{ position }}] := o_rows[{{ position }}] + v_rows;
 {%- if not loop.last %}
     {% endif %}
@@ -47,7 +47,7 @@ AS $windrow$
 BEGIN
     SELECT max(n.id), coalesce(array_agg(n.key ORDER BY n.id), '{}') INTO o_last, o_keys
     FROM (
-        SELECT r.{{ stamp.key }} AS id, {% if stamp.root_column %}CASE WHEN p_whole THEN {{ stamp.family_of_root }} ELSE r.{{ stamp.key }} END{% else %}r.{{ stamp.key }}{% endif %} AS key
+        «SELECT r.{{ stamp.key }} AS id, {% if stamp.root_column %}CASE WHEN p_whole THEN {{ stamp.family_of_root }} ELSE r.{{ stamp.key }} END{% else %}r.{{ stamp.key }}{% endif %} AS key
         FROM {{ stamp.table }} AS r
         WHERE r.{{ stamp.key }} > p_after
           AND (p_all OR r.{{ stamp.end_time }} IS NULL)
@@ -58,7 +58,7 @@ BEGIN
           -- Where several rows lead to one family, the root does, or else the first of them.
           AND (NOT p_whole OR {{ <stamp.leads stamp among={"(p_all OR f." ~ stamp.end_time ~ " IS NULL)" ~ stamp.and_of_others} /> | indent(width=10) }})
 {%- endif %}
-        ORDER BY r.{{ stamp.key }} LIMIT p_limit
+        ORDER BY r.{{ stamp.key }} LIMIT p_limit»
     ) AS n;
 END
 $windrow$;
@@ -82,10 +82,10 @@ BEGIN
         -- The same lock as that of a purge: no run meets a family that is stamped in part, and no stamp one that is half gone.
 {%- endif %}
         v_ids := ARRAY(
-            SELECT t.{{ stamp.key }} FROM {{ stamp.table }} AS t
+            «SELECT t.{{ stamp.key }} FROM {{ stamp.table }} AS t
             WHERE {% if stamp.root_column %}t.{{ stamp.root_column }} = ANY (p_roots) OR {% endif %}t.{{ stamp.key }} = ANY (p_keys)
             ORDER BY t.{{ stamp.key }}
-            FOR UPDATE
+            FOR UPDATE»
         );
     END IF;
 {%- if stamp.definition %}
@@ -94,7 +94,7 @@ BEGIN
 {%- else %}
     -- By the time to live that the spec has for its {{ stamp.per_name }}: any other means the default (-1 here).
 {%- endif %}
-    RETURN QUERY SELECT
+    RETURN QUERY «SELECT
         r.{{ stamp.key }}::{{ stamp.key_type }}, {{ stamp.family_of_root }}::{{ stamp.key_type }},
         {% for condition in stamp.conditions %}{{ condition }}{% if not loop.last %} AND {% endif %}{% endfor %}{% if not stamp.conditions %}true{% endif %}, b.{{ stamp.key }} IS NOT NULL,
         b.{{ stamp.start }}::{{ stamp.time_type }}, b.{{ stamp.ended }}::{{ stamp.time_type }},
@@ -105,7 +105,7 @@ BEGIN
     LEFT JOIN {{ stamp.definition }} AS d ON d.{{ stamp.definition_key }} = b.{{ stamp.per }}
 {%- endif %}
     WHERE r.{{ stamp.key }} = ANY (v_ids)
-    ORDER BY r.{{ stamp.key }};
+    ORDER BY r.{{ stamp.key }}»;
 END
 $windrow$;
 --# comment on function {{ control }}.{{ stamp.name }}_stamp_rows

@@ -67,7 +67,7 @@ CROSS JOIN LATERAL (
     UNION ALL{% endif %}
 {%- endfor %}
 ) AS r(family)
-WHERE (r.family = m.family) IS NOT TRUE;
+WHERE (r.family = m.family) IS NOT TRUE»;
 {%- endcomponent w.adopted_namers %}
 
 {#- The place of the last root of a group that stays. A small group has no such one. -#}
@@ -117,7 +117,7 @@ CROSS JOIN LATERAL (
 {#- What a rule of single rows looks at next in a pass: o_keys, and the place of the last of them, o_after. -#}
 {% component w.search_pass(rule, pass) -%}
 o_keys := ARRAY(
-        SELECT {{ rule.single.key_of_t }} FROM {{ rule.table }} AS t
+        «SELECT {{ rule.single.key_of_t }} FROM {{ rule.table }} AS t
 {%- filter fit %}
         WHERE {{ pass.reached }}
           AND (p_after IS NULL OR {{ pass.passed }})
@@ -125,15 +125,15 @@ o_keys := ARRAY(
           AND {{ predicate }}
 {%- endfor %}
 {%- endfilter %}
-        ORDER BY {{ pass.order }} LIMIT p_rows
+        ORDER BY {{ pass.order }} LIMIT p_rows»
     );
 {%- if pass.by_key %}
     o_after := ARRAY[o_keys[cardinality(o_keys)]];
 {%- else %}
     o_after := (
 {%- filter fit %}
-        SELECT ARRAY[{% for place in pass.along %}t.{{ place.column }}::text{% if not loop.last %}, {% endif %}{% endfor %}]
-        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}
+        «SELECT ARRAY[{% for place in pass.along %}t.{{ place.column }}::text{% if not loop.last %}, {% endif %}{% endfor %}]
+        FROM unnest(o_keys[cardinality(o_keys):]) AS k(key) JOIN {{ rule.table }} AS t ON {{ rule.single.same_key }}»
 {%- endfilter %}
     );
 {%- endif %}
@@ -156,7 +156,7 @@ BEGIN
 {%- filter fit %}
     {{ collect.variable }} := coalesce({{ collect.variable }}, ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}
+        «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}»
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -167,12 +167,12 @@ BEGIN
 {%- for step in rule.steps %}
 {%- filter fit %}
 {%- if step.edges | length == 1 and (not step.edges[0].via or not step.edges[0].via.many) %}
-        (SELECT count(*) FROM {{ step.table }} AS t {{ <w.named_by edge={step.edges[0]} keys={step.edges[0].keys_of_rows} /> }}){% if not loop.last %},{% endif %}
+        («SELECT count(*) FROM {{ step.table }} AS t {{ <w.named_by edge={step.edges[0]} keys={step.edges[0].keys_of_rows} /> }}»){% if not loop.last %},{% endif %}
 {%- else %}
         (SELECT count(*) FROM (
 {%- for edge in step.edges %}
-            SELECT {% if step.edges | length == 1 %}DISTINCT {% endif %}t.tableoid, t.ctid
-            FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}
+            «SELECT {% if step.edges | length == 1 %}DISTINCT {% endif %}t.tableoid, t.ctid
+            FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys_of_rows} /> }}»
 {%- if not loop.last %}
             UNION{% endif %}
 {%- endfor %}
@@ -196,7 +196,7 @@ WHERE p.{{ edge.via.key }}{% else %}WHERE t.{{ edge.column }}{% endif %} = ANY (
 {%- filter fit %}
 {{ collect.variable }} := ARRAY(
 {%- for edge in collect.edges %}
-        SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}
+        «SELECT t.{{ collect.key }} FROM {{ collect.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}»
 {%- if not loop.last %}
         UNION{% endif %}
 {%- endfor %}
@@ -238,49 +238,49 @@ FROM gone;
 
 {#- The statement that deletes the rows t of a table that a condition names, without its end. -#}
 {% component w.delete_where(table, where) -%}
-DELETE FROM {{ table }} AS t
-WHERE {{ where }}
+«DELETE FROM {{ table }} AS t
+WHERE {{ where }}»
 {%- endcomponent w.delete_where %}
 
 {#- The statement that deletes the rows t of a window, without its end. -#}
 {% component w.delete_window(rule, member, predicates) -%}
-DELETE FROM {{ member.table }} AS t
+«DELETE FROM {{ member.table }} AS t
 WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for predicate in predicates %}
   AND {{ predicate }}
-{%- endfor %}
+{%- endfor %}»
 {%- endcomponent w.delete_window %}
 
 {#- The statement that deletes the rows t of a window of a plain rule but for those in p_keep, without its end; and the row p_key. -#}
 {% component w.delete_plain(rule) -%}
 {%- filter fit %}
-DELETE FROM {{ rule.table }} AS t
+«DELETE FROM {{ rule.table }} AS t
 WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
 {%- endfor %}
-  AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE
+  AND (t.{{ rule.key }} IN (SELECT unnest(p_keep))) IS NOT TRUE»
 {%- endfilter %}
 {%- endcomponent w.delete_plain %}
 
 {% component w.delete_plain_one(rule) -%}
 {%- filter fit %}
-DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
+«DELETE FROM {{ rule.table }} AS t WHERE t.{{ rule.key }} = p_key::{{ rule.key_type }}
 {%- for condition in rule.timed.conditions_of_root %}
   AND {{ condition }}
-{%- endfor %}
+{%- endfor %}»
 {%- endfilter %}
 {%- endcomponent w.delete_plain_one %}
 
 {#- The statement that deletes the rows of a step by one of its edges, without its end. -#}
 {% component w.delete_by(step, edge) -%}
 {%- filter fit %}
-DELETE FROM {{ step.table }} AS t
+«DELETE FROM {{ step.table }} AS t
 {%- if step.collected %} WHERE t.{{ step.key }} = ANY ({{ step.collected }})
 {%- elif edge.via %} USING {{ edge.via.table }} AS p
 WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.unless }}
 {%- else %} WHERE t.{{ edge.column }} = ANY ({% if edge.near %}{{ edge.near }}{% else %}{{ edge.keys }}{% endif %}){{ edge.unless }}
-{%- endif %}
+{%- endif %}»
 {%- endfilter %}
 {%- endcomponent w.delete_by %}
 
@@ -301,9 +301,9 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- if edge.near %}
 {%- filter fit %}
     {{ edge.near }} := CASE WHEN {{ control }}.are_close({{ edge.keys }}) THEN {{ control }}.those_found({{ edge.keys }}, ARRAY(
-        SELECT t.{{ edge.column }}::{{ edge.key_type }} FROM {{ step.table }} AS t
+        «SELECT t.{{ edge.column }}::{{ edge.key_type }} FROM {{ step.table }} AS t
         WHERE t.{{ edge.column }} BETWEEN {{ edge.keys }}[1] AND {{ edge.keys }}[cardinality({{ edge.keys }})]
-        LIMIT cardinality({{ edge.keys }})
+        LIMIT cardinality({{ edge.keys }})»
     )) ELSE {{ edge.keys }} END;
 {%- endfilter %}
 {%- endif %}
@@ -316,7 +316,7 @@ WHERE p.{{ edge.via.key }} = ANY ({{ edge.keys }}) AND {{ edge.via.on }}{{ edge.
 {%- if edge.via %}
 {%- filter fit %}
     PERFORM {{ control }}.none_left({{ step.table_literal }}, {{ watched }} AND EXISTS (
-        SELECT FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}));
+        «SELECT FROM {{ step.table }} AS t {{ <w.named_by edge keys={edge.keys} /> }}»));
 {%- endfilter %}
 {%- endif %}
 {%- endfor %}

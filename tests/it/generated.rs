@@ -16,6 +16,7 @@ tests! {
         what_is_committed_is_fresh,
         the_same_spec_gives_the_same_bytes,
         every_statement_of_a_bundle_stands_in_its_file,
+        every_statement_on_a_table_of_the_application_is_explained,
         a_small_change_of_a_spec_is_a_small_change_of_the_sql,
     ],
 }
@@ -146,4 +147,25 @@ fn a_small_change_of_a_spec_is_a_small_change_of_the_sql() {
     let another = table.replace("t_ds_task_instance_context", "t_ds_task_note");
     let lines = postgres(table, &format!("{table}\n{another}"));
     assert!((10..=25).contains(&lines), "{lines} lines changed");
+}
+
+/// A new statement cannot be forgotten; tests/it/support/explained.rs asks the same of the specs of all tests.
+fn every_statement_on_a_table_of_the_application_is_explained() {
+    let mut asked = 0;
+    for entry in fs::read_dir(root().join("specs")).expect("there is a folder of specs") {
+        let path = entry.expect("a folder entry").path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let graph = graph_of(&fs::read_to_string(&path).expect("a readable spec"));
+        let dialects = graph.dialects.iter();
+        for dialect in dialects.filter(|dialect| **dialect == Dialect::Postgres) {
+            let left = render::unexplained(&graph, *dialect).expect("the statements");
+            assert!(left.is_empty(), "{}\n{}", path.display(), left.join("\n"));
+            asked += render::probes(&graph, *dialect)
+                .expect("the statements")
+                .len();
+        }
+    }
+    assert!(asked > 400, "{asked}");
 }

@@ -4,6 +4,7 @@ pub(crate) mod camunda;
 pub(crate) mod database;
 pub(crate) mod defect;
 pub(crate) mod effort;
+mod explained;
 pub(crate) mod graphs;
 pub(crate) mod history;
 pub(crate) mod installation;

@@ -73,7 +73,7 @@ pub(super) fn view(
 
 /// The statements of the routines as EXPLAIN takes them: a row of the table stands for the work tables, so that types and
 /// collations are the real ones.
-pub(super) fn probes(
+pub(in crate::render) fn probes(
     graph: &Graph,
     purge: &Purge,
     root: &Root,
@@ -101,6 +101,7 @@ pub(super) fn probes(
             .collect();
         let instant = "'2000-01-02'";
         probes.push(Probe {
+            off: Vec::new(),
             what: format!("rule {}: the next rows, pass {}", rule.name, pass.name),
             table: name.clone(),
             sql: format!(
@@ -130,6 +131,7 @@ pub(super) fn probes(
     };
     if !single.goes.is_empty() {
         probes.push(Probe {
+            off: Vec::new(),
             what: format!("rule {}: judge rows of {name}", rule.name),
             table: name.clone(),
             sql: format!(
@@ -140,6 +142,7 @@ pub(super) fn probes(
         });
     }
     probes.push(Probe {
+        off: Vec::new(),
         what: format!("rule {}: delete from {name} by key", rule.name),
         table: name.clone(),
         // By its full name: an alias would need a current database, which a session need not have.

@@ -420,7 +420,7 @@ fn every_search_goes_along_an_index(dialect: Dialect) {
         Dialect::Postgres => database.execute("SET enable_seqscan = off; ANALYZE"),
         Dialect::Mysql | Dialect::Mariadb => database.execute("CALL W.settle(@before)"),
     }
-    let probes = render::probes(&graph, dialect);
+    let probes = render::probes(&graph, dialect).expect("the statements");
     for (rule, ..) in RULES {
         let of_rule = format!("rule {rule}:");
         assert!(

@@ -45,7 +45,7 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
         database: installation.name.clone(),
         ..graph()
     };
-    let probes = render::probes(&graph, dialect);
+    let probes = render::probes(&graph, dialect).expect("the statements");
     let of_rows: Vec<_> = probes
         .iter()
         .filter(|probe| {
@@ -54,7 +54,7 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
                 .any(|rule| probe.what.contains(&format!("rule {rule}:")))
         })
         .collect();
-    assert_eq!(of_rows.len(), either(dialect, 13, 17));
+    assert_eq!(of_rows.len(), either(dialect, 25, 17));
     if dialect != Dialect::Postgres {
         // As the routines do.
         installation.execute("CALL W.settle(@before)");
@@ -84,6 +84,10 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
             .texts(&format!("EXPLAIN {}", probe.sql))
             .join("\n");
         assert!(!plan.contains("Seq Scan on"), "{}\n{plan}", probe.what);
+        // What is due is put in the order of the given keys, which are no table.
+        if !probe.what.contains("_search: ") {
+            continue;
+        }
         let nodes = plan
             .lines()
             .map(|line| line.trim_start().trim_start_matches("->").trim_start());
@@ -93,7 +97,8 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
             probe.what
         );
         // Where the application's own index stops before the key, equals are put in order among themselves.
-        let own = probe.what.contains("pass expired") || probe.what.contains("rule tries:");
+        let own =
+            probe.sql.contains("ORDER BY t.\"expires_at\"") || probe.what.contains("rule tries:");
         assert!(
             own || !plan.contains("Incremental Sort"),
             "{}\n{plan}",

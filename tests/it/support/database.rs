@@ -15,7 +15,7 @@ use windrow::graph::Graph;
 use windrow::render;
 use windrow::sandbox::{Postgres, Settings};
 
-use super::defect;
+use super::{defect, explained};
 
 static SERVER: LazyLock<Postgres> = LazyLock::new(|| {
     // Many small databases on few cores: what the server does in each of them by itself is none of a test's business.
@@ -70,6 +70,10 @@ impl Database {
     /// The tables of a system, and windrow installed from its graph, not armed.
     pub(crate) fn of(schema: &str, graph: &Graph) -> Self {
         let mut database = Self::copy_of(&format!("{schema}{graph:?}"), schema, |client| {
+            explained::all(Dialect::Postgres, graph, |sql| {
+                let plan = client.batch_execute(sql);
+                plan.map_err(|error| format!("{error:?}"))
+            });
             apply(client, &bundle(graph));
         });
         database.control = render::control_name(graph);

@@ -19,7 +19,7 @@ use super::database::{self, Database};
 use super::patience::{despite_cancels, until};
 use super::pool::{self, Lot};
 use super::world::{DEFINITIONS, SECOND, Source, TABLES, World};
-use super::{defect, effort, tables};
+use super::{defect, effort, explained, tables};
 
 /// A session as the command line has it, with texts for values.
 pub(crate) type Session = Box<dyn db::Database>;
@@ -490,7 +490,12 @@ fn make(server: &Mysql, schema: &str, graph: &Graph) -> (String, String) {
         .expect("a database is created");
     let mut session = connect(&server.url(&name, "root"));
     tables::make(&mut session, server.pid(), schema);
-    apply(&mut session, &bundle(dialect_of(server.flavour()), &graph));
+    let dialect = dialect_of(server.flavour());
+    explained::all(dialect, &graph, |sql| {
+        let plan = session.query(sql, &[]);
+        plan.map(|_| ()).map_err(|error| format!("{error:#}"))
+    });
+    apply(&mut session, &bundle(dialect, &graph));
     (name, control)
 }
 

@@ -82,6 +82,9 @@ pub struct Probe {
 }
 
 impl Probe {
+    /// The alias of a table of the application that stands for a work table of MySQL and MariaDB: it is read whole.
+    pub const FED: &'static str = "fed";
+
     /// The settings of the planner of PostgreSQL that routines turn off.
     pub const SETTINGS: [&'static str; 5] = [
         "enable_seqscan",

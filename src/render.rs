@@ -32,6 +32,7 @@ mod files;
 mod grants;
 mod held;
 mod indexes;
+mod innodb_probes;
 mod jobs;
 mod json;
 mod keeps;
@@ -64,6 +65,7 @@ mod stamp;
 mod tables;
 mod templates;
 mod timed;
+mod variables;
 mod via;
 mod views;
 

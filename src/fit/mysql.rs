@@ -248,18 +248,21 @@ pub(super) fn collect_scans(
         let partitions = row.len() >= 12;
         let name = cell(2);
         let access = cell(if partitions { 4 } else { 3 });
-        // What the statement is fed with stands for a work table.
-        if !["SIMPLE", "PRIMARY", "DELETE"].contains(&cell(1).as_str()) {
+        if name == Probe::FED
+            || name.starts_with('<')
+            || !["ALL", "index"].contains(&access.as_str())
+        {
             continue;
         }
-        if name.starts_with('<') || !["ALL", "index"].contains(&access.as_str()) {
-            continue;
-        }
-        // An alias stands for the table that the statement is about.
-        let table = if catalog.tables.contains_key(&name) {
-            name
-        } else {
-            probe.table.clone()
+        let named = |table: &&String| probe.sql.contains(&format!("`{table}` AS {name} "));
+        let table = match catalog.tables.contains_key(&name) {
+            true => name.clone(),
+            false => catalog
+                .tables
+                .keys()
+                .find(named)
+                .cloned()
+                .unwrap_or_else(|| probe.table.clone()),
         };
         let extra = cell(row.len().saturating_sub(1));
         let by = if extra.is_empty() {

@@ -24,7 +24,7 @@ pub(super) fn among(value: &str, list: &str) -> String {
 
 /// A few keys in the place of a work table; DISTINCT and LIMIT keep the server from merging it into the statement.
 pub(super) fn some_keys(table: &str, key: &str) -> String {
-    format!("(SELECT DISTINCT k.{key} AS k FROM {table} AS k LIMIT 3) AS w")
+    format!("(SELECT DISTINCT fed.{key} AS k FROM {table} AS fed LIMIT 3) AS w")
 }
 
 /// The deletions of a purge; that of the root table only where it is by members.

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::bundle::Probe;
 use crate::dialect::Dialect;
-use crate::graph::{Column, Condition, Graph, Kind, Newest, Rule};
+use crate::graph::{Column, Condition, Graph, Newest, Rule};
 use crate::plan;
 
 /// How the newest roots of a group are found: `i` is a root that is asked about, `n` a row that may be newer, `l` the last
@@ -137,43 +136,4 @@ fn listed<T>(columns: &[T], one: impl Fn(usize, &T) -> String) -> String {
         .map(|(column, number)| one(number, column))
         .collect();
     columns.join(", ")
-}
-
-/// The searches for the last root of each group that stays, for EXPLAIN.
-pub(super) fn probes(
-    graph: &Graph,
-    rule: &Rule,
-    table: &str,
-    views: &[NewestView],
-    dialect: Dialect,
-) -> Vec<Probe> {
-    let probe = |(newest, shown): (&Newest, &NewestView)| {
-        let some = newest.per.iter().map(|column| {
-            let ident = dialect.ident(&column.name);
-            match column.kind {
-                Kind::Varchar => format!("n.{ident} = 'a'"),
-                Kind::Smallint | Kind::Integer | Kind::Bigint => format!("n.{ident} = 1"),
-                _ => format!("n.{ident} = (SELECT s.{ident} FROM {table} AS s WHERE s.{ident} IS NOT NULL LIMIT 1)"),
-            }
-        });
-        let conditions = some.chain(shown.ordered.iter().chain(&shown.counted).cloned());
-        let conditions: Vec<String> = conditions.collect();
-        Probe {
-            off: Vec::new(),
-            what: format!(
-                "rule {}: the newest roots of each {}",
-                rule.name,
-                newest.group()
-            ),
-            table: graph.table(rule.root).name.clone(),
-            sql: format!(
-                "SELECT {} FROM {table} AS n WHERE {} ORDER BY {} LIMIT 1 OFFSET {}",
-                shown.place_of_n,
-                conditions.join(" AND "),
-                shown.order,
-                shown.offset
-            ),
-        }
-    };
-    rule.newest.iter().zip(views).map(probe).collect()
 }

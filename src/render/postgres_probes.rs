@@ -2,6 +2,7 @@
 //! the parameters of a generic plan.
 
 use super::marks;
+use super::variables::{declared, replaced, word};
 use crate::bundle::Probe;
 
 /// What the rule files name of the kernel: tables with their columns, functions with what they answer.
@@ -123,60 +124,28 @@ impl<'a> Routine<'a> {
     }
 
     fn valued(&self, query: &str) -> String {
-        let mut made = String::new();
-        let mut rest = query;
-        let mut quote = None;
-        while let Some(sign) = rest.chars().next() {
-            let inside = quote.is_some();
-            match (sign, quote) {
-                ('\'' | '"', None) => quote = Some(sign),
-                (_, Some(open)) if sign == open => quote = None,
-                _ => {}
-            }
-            let length = if inside { 0 } else { word(rest) };
-            if length == 0 {
-                made.push(sign);
-                rest = &rest[sign.len_utf8()..];
-                continue;
-            }
-            let name = &rest[..length];
-            // What a record holds was declared where it comes from.
-            let record = ["k.", "a."].iter().find(|record| made.ends_with(*record));
-            let column = made.ends_with('.') && record.is_none() || made.ends_with("AS ");
-            match self.kind(name).filter(|_| !column) {
-                Some(kind) => {
-                    made.truncate(made.len() - record.map_or(0, |record| record.len()));
-                    made.push_str(&value(&kind));
-                }
-                None => made.push_str(name),
-            }
-            rest = &rest[length..];
+        let types: Vec<&str> = TYPES.iter().map(|(known, _)| *known).collect();
+        let kind = |name: &str| {
+            let here = declared(self.text, name, &types);
+            here.or_else(|| declared(self.file, name, &types))
+        };
+        // What a record holds was declared where it comes from.
+        let mut query = query.to_owned();
+        for record in ["k.", "a."] {
+            query = replaced(&query, |before, name| {
+                let longer = |sign: char| sign.is_alphanumeric() || "_.\"".contains(sign);
+                let held = before
+                    .strip_suffix(record)
+                    .is_some_and(|it| !it.ends_with(longer));
+                (held && kind(name).is_some()).then(|| format!("\u{1}{name}"))
+            });
+            query = query.replace(&format!("{record}\u{1}"), "");
         }
-        made
+        replaced(&query, |before, name| {
+            let column = before.ends_with('.') || before.ends_with("AS ");
+            kind(name).filter(|_| !column).map(|kind| value(&kind))
+        })
     }
-
-    /// The type of a variable: `p_…` and the like, which are declared before they are used.
-    fn kind(&self, name: &str) -> Option<String> {
-        if name.as_bytes().get(1) != Some(&b'_') {
-            return None;
-        }
-        declared(self.text, name).or_else(|| declared(self.file, name))
-    }
-}
-
-fn declared(text: &str, name: &str) -> Option<String> {
-    let mut found = text.match_indices(name);
-    found.find_map(|(at, _)| {
-        let whole =
-            !text[..at].ends_with(|before: char| before.is_alphanumeric() || "_.".contains(before));
-        let after = &text[at + name.len()..];
-        let kind = after.trim_start();
-        let kind = &kind[..word(kind)];
-        let known =
-            whole && after.starts_with(' ') && TYPES.iter().any(|(known, _)| *known == kind);
-        let list = after.trim_start()[kind.len()..].starts_with("[]");
-        known.then(|| format!("{kind}{}", if list { "[]" } else { "" }))
-    })
 }
 
 /// A value of a type that the planner does not see.
@@ -201,12 +170,6 @@ fn row(columns: &str) -> String {
         Some(format!("{} AS {name}", value(kind.trim())))
     });
     columns.collect::<Vec<_>>().join(", ")
-}
-
-/// How long the word at the beginning of a text is.
-fn word(text: &str) -> usize {
-    let other = |sign: char| !(sign.is_ascii_alphanumeric() || sign == '_');
-    text.find(other).unwrap_or(text.len())
 }
 
 /// Where the parenthesis closes that is open at the beginning of a text.

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::files::Press;
 use super::names::table_name;
 use super::spec_view::spec_view;
-use super::{marks, mysql_probes, postgres_probes};
+use super::{innodb_probes, marks, mysql_probes, postgres_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -22,33 +22,47 @@ const SHOWN: usize = 120;
 pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
     let graph = &graph.named_for(dialect);
     let plan = plan::make(graph);
-    if dialect != Dialect::Postgres {
-        return Ok(mysql_probes::probes(graph, &plan, dialect));
-    }
     let view = spec_view(graph, &plan, dialect);
     let tables: Vec<(String, &String)> = graph
         .tables
         .iter()
         .map(|table| (table_name(graph, dialect, &table.name), &table.name))
         .collect();
-    let mut probes: Vec<Probe> = Vec::new();
+    let mut probes: Vec<Probe> = match dialect {
+        Dialect::Postgres => Vec::new(),
+        Dialect::Mysql | Dialect::Mariadb => mysql_probes::probes(graph, &plan, dialect),
+    };
     for (of, text) in Press::new(graph, dialect, &view)?.marked()? {
         for statement in marks::statements(&text) {
-            let routine = postgres_probes::Routine::of(&text, statement.before, &view.control);
-            let sql = routine.explained(&statement.text);
+            let (before, control) = (statement.before, &view.control);
+            let (name, sql, off) = match dialect {
+                Dialect::Postgres => {
+                    let routine = postgres_probes::Routine::of(&text, before, control);
+                    (
+                        routine.name,
+                        routine.explained(&statement.text),
+                        routine.off(),
+                    )
+                }
+                Dialect::Mysql | Dialect::Mariadb => {
+                    let names = tables.iter().map(|(name, _)| name.as_str()).collect();
+                    let routine = innodb_probes::Routine::of(&text, before, control, names);
+                    (routine.name, routine.explained(&statement.text), Vec::new())
+                }
+            };
             if probes.iter().any(|probe| probe.sql == sql) {
                 continue;
             }
             let named = tables
                 .iter()
-                .filter_map(|(name, bare)| Some((sql.find(name.as_str())?, bare)));
+                .filter_map(|(name, bare)| Some((statement.text.find(name.as_str())?, bare)));
             let first = named.min().map(|(_, bare)| (*bare).clone());
             let shown: String = statement.text.chars().take(SHOWN).collect();
             probes.push(Probe {
-                what: format!("{of}: {}: {shown}", routine.name),
+                what: format!("{of}: {name}: {shown}"),
                 table: first.unwrap_or_default(),
                 sql,
-                off: routine.off(),
+                off,
             });
         }
     }

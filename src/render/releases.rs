@@ -3,10 +3,7 @@
 use serde::Serialize;
 
 use super::edges::{EdgeView, edge_view};
-use super::explain::some_keys;
 use super::names::table_name;
-use super::via;
-use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Edge, Graph, Table, TableId};
 use crate::plan::{Purge, Release};
@@ -71,45 +68,4 @@ pub(super) fn columns(table: &Table, dialect: Dialect) -> String {
         }
     }
     columns.join(", ")
-}
-
-/// The statements for EXPLAIN on MySQL and MariaDB.
-pub(super) fn mysql_probes(graph: &Graph, purge: &Purge, dialect: Dialect) -> Vec<Probe> {
-    let releases = purge.releases.iter();
-    let sql = |release: &Release| {
-        let (edge, parent) = (&release.edge, graph.table(release.edge.parent));
-        let name = table_name(graph, dialect, &graph.table(release.table).name);
-        let key = dialect.ident(&parent.key[0].name);
-        let parent = table_name(graph, dialect, &parent.name);
-        let work = some_keys(&parent, &key);
-        let joins = if edge.names_key(graph) {
-            format!(
-                "STRAIGHT_JOIN {name} AS t ON t.{} = w.k",
-                dialect.ident(&edge.column.name)
-            )
-        } else {
-            format!(
-                "STRAIGHT_JOIN {parent} AS p ON p.{key} = w.k STRAIGHT_JOIN {name} AS t ON {}",
-                via::same(edge, dialect, "t", "p")
-            )
-        };
-        format!("UPDATE {work} {joins} SET {}", nulls(edge, dialect, "t."))
-    };
-    releases
-        .map(|release| probe(graph, purge, release, sql(release)))
-        .collect()
-}
-
-fn probe(graph: &Graph, purge: &Purge, release: &Release, sql: String) -> Probe {
-    let table = graph.table(release.table).name.clone();
-    Probe {
-        off: Vec::new(),
-        what: format!(
-            "rule {}: set {} of {table} to NULL",
-            graph.rules[purge.rule].name,
-            release.edge.columns()
-        ),
-        table,
-        sql,
-    }
 }

@@ -215,11 +215,6 @@ fn times_view(
         time_type: dialect.kind(kind),
         zoned,
         in_utc: if zoned { " AT TIME ZONE 'UTC'" } else { "" },
-        least_time: if zoned {
-            "'1970-01-01 00:00:01'"
-        } else {
-            "'1000-01-01 00:00:00'"
-        },
         greatest_time: if zoned {
             "'2038-01-19 03:14:07'"
         } else {

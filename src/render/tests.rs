@@ -251,13 +251,9 @@ fn probes_are_statements_of_their_server() {
             .map(|probe| probe.sql)
             .collect()
     };
-    assert_eq!(
-        sql(Dialect::Mysql)[1..3],
-        [
-            "SELECT i.`id` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`orders` AS i ON i.`id` = w.k ORDER BY w.k FOR UPDATE SKIP LOCKED",
-            "DELETE `orders`.`lines` FROM (SELECT DISTINCT k.`id` AS k FROM `orders`.`orders` AS k LIMIT 3) AS w STRAIGHT_JOIN `orders`.`lines` ON `orders`.`lines`.`order_id` = w.k",
-        ]
-    );
+    let deletes = "DELETE `orders`.`lines` FROM (SELECT DISTINCT fed.`id` AS id FROM `orders`.`orders` AS fed LIMIT 3) AS w STRAIGHT_JOIN `orders`.`lines` ON `orders`.`lines`.`order_id` = w.id";
+    let found = sql(Dialect::Mysql);
+    assert!(found.iter().any(|sql| sql == deletes), "{found:#?}");
     let deletes = "DELETE FROM \"public\".\"lines\" AS t WHERE t.\"order_id\" = ANY (((SELECT '{1}'::bigint[])::bigint[]))";
     assert!(sql(Dialect::Postgres).iter().any(|sql| sql == deletes));
 }

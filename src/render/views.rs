@@ -241,9 +241,7 @@ pub(super) struct TimesView {
     pub(super) zoned: bool,
     /// What makes the end an instant of UTC, on PostgreSQL: nothing where it has no zone.
     pub(super) in_utc: &'static str,
-    /// Before and after every end time that the type of its column holds on MySQL; probes begin at the first.
-    #[serde(skip)]
-    pub(super) least_time: &'static str,
+    /// After every end time that the type of its column holds on MySQL.
     pub(super) greatest_time: &'static str,
     pub(super) minimum: i64,
     pub(super) safety_lag: i64,

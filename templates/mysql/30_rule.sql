@@ -76,7 +76,7 @@ BEGIN
             LEAVE scopes;
         END IF;
         INSERT INTO work_due (id, ended, position)
-        SELECT i.{{ rule.key }}, {{ rule.ended }}, v_position
+        «SELECT i.{{ rule.key }}, {{ rule.ended }}, v_position
         FROM work_scope AS s
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.per }} = s.scope
         LEFT JOIN work_gone AS g ON g.id = i.{{ rule.key }}
@@ -92,7 +92,7 @@ BEGIN
           {{ <w.not_newest rule /> | indent(width=10) }}
 {%- endif %}
         ORDER BY {{ rule.ended }}, i.{{ rule.key }}
-        LIMIT v_chunk;
+        LIMIT v_chunk»;
         CALL scope_read(ROW_COUNT(), v_position, v_chunk, v_new);
     END LOOP scopes;
     CALL roots_ahead(p_limit);
@@ -105,7 +105,7 @@ BEGIN
 {%- endif %}
     SELECT MAX(s.cutoff), MAX(IF(s.scope IS NULL, s.cutoff, NULL)) INTO v_newest, v_default FROM work_scope AS s;
     INSERT INTO work_root (id, ended)
-    SELECT i.{{ rule.key }}, {{ rule.ended }}
+    «SELECT i.{{ rule.key }}, {{ rule.ended }}
     FROM work_cursor AS c
     STRAIGHT_JOIN {{ rule.table }} AS i
     {%- if rule.per %}
@@ -127,7 +127,7 @@ BEGIN
       {{ <w.not_newest rule /> | indent(width=6) }}
 {%- endif %}
     ORDER BY {{ rule.ended }}, i.{{ rule.key }}
-    LIMIT p_limit;
+    LIMIT p_limit»;
 {%- endif %}
 END;
 
@@ -142,7 +142,7 @@ BEGIN
 {%- for locking in [true, false] %}
     {% if locking %}IF p_lock THEN{% else %}ELSE{% endif %}
         INSERT INTO work_member (id, depth, upwards, final, root, ended, cutoff{% if rule.per %}, scope{% endif %})
-        SELECT
+        «SELECT
             i.{{ rule.key }}, w.depth, w.upwards, {{ rule.is_final }}, {{ rule.is_root }}, {{ rule.ended }},
             {% if rule.candidates %}IF({{ rule.is_root }}, {% endif %}{% if rule.per %}COALESCE(s.cutoff, {% endif %}IF(w.upwards, p_above, p_default){% if rule.per %}){% endif %}{% if rule.candidates %}, w.cutoff){% endif %}{% if rule.per %}, i.{{ rule.per }}{% endif %}
         FROM work_seen AS w
@@ -154,7 +154,7 @@ BEGIN
 {%- if locking %}
         ORDER BY w.id
         FOR UPDATE SKIP LOCKED
-{%- endif %};
+{%- endif %}»;
         SET o_found = ROW_COUNT();
 {%- endfor %}
     END IF;
@@ -162,30 +162,30 @@ BEGIN
     -- Read after the rows were locked: a link that was committed before is seen.
 {%- for link in rule.links %}
     INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT m.id, l.{{ link.child }}, p_depth, false, m.cutoff
+    «SELECT m.id, l.{{ link.child }}, p_depth, false, m.cutoff
     FROM work_member AS m
     STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.parent }} = m.id
     WHERE m.depth = p_depth
-      AND l.{{ link.child }} IS NOT NULL;
+      AND l.{{ link.child }} IS NOT NULL»;
 {%- if rule.closed %}
     INSERT INTO work_link (upper_id, lower_id, depth, upwards, cutoff)
-    SELECT l.{{ link.parent }}, m.id, p_depth, true, NULL
+    «SELECT l.{{ link.parent }}, m.id, p_depth, true, NULL
     FROM work_member AS m
     STRAIGHT_JOIN {{ link.table }} AS l ON l.{{ link.child }} = m.id
     WHERE m.depth = p_depth
-      AND l.{{ link.parent }} IS NOT NULL;
+      AND l.{{ link.parent }} IS NOT NULL»;
 {%- endif %}
 {%- endfor %}
 {%- for meet in rule.meets %}
     -- {{ meet.why }}
     INSERT INTO work_link (upper_id, lower_id, depth, upwards, shares)
 {%- filter fit %}
-    SELECT DISTINCT {{ meet.other }}, m.id, p_depth, true, true
+    «SELECT DISTINCT {{ meet.other }}, m.id, p_depth, true, true
     FROM work_member AS m
 {%- for hop in meet.hops %}
     STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
 {%- endfor %}
-    WHERE m.depth = p_depth AND {{ meet.other }} <> m.id;
+    WHERE m.depth = p_depth AND {{ meet.other }} <> m.id»;
 {%- endfilter %}
 {%- endfor %}
 {%- endif %}
@@ -199,12 +199,12 @@ SQL SECURITY DEFINER
 COMMENT 'Adds the members that holds of other rules keep to work_held.'
 BEGIN
     INSERT IGNORE INTO work_held (id)
-    SELECT m.id FROM work_member AS m STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
+    «SELECT m.id FROM work_member AS m STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = m.id
 {%- for above in rule.bound %}
 {%- filter fit %}
     {% if loop.first %}WHERE {% else %}   OR {% endif %}{{ <w.held_beside above /> | indent(width=4) }}
 {%- endfilter %}
-{%- endfor %};
+{%- endfor %}»;
 END;
 {%- endif %}
 {%- if rule.keeps | length > 0 or rule.newest | length > 0 %}
@@ -221,7 +221,7 @@ BEGIN
 {%- endfor %}
     INSERT IGNORE INTO work_against (id, fault)
 {%- filter fit %}
-    SELECT m.id, 6 FROM work_member AS m
+    «SELECT m.id, 6 FROM work_member AS m
 {%- for hop in way.hops %}
     STRAIGHT_JOIN {{ hop.table }} AS {{ hop.alias }} ON {{ hop.on }}
 {%- endfor %}
@@ -231,7 +231,7 @@ BEGIN
 {%- else %}
     {% if loop.first %}WHERE{% else %}OR{% endif %} EXISTS (SELECT 1 FROM {{ keeper.table }} AS {{ keeper.alias }} WHERE {{ keeper.on }})
 {%- endif %}
-{%- endfor %};
+{%- endfor %}»;
 {%- endfilter %}
 {%- endfor %}
 {%- if rule.newest | length > 0 %}
@@ -240,14 +240,14 @@ BEGIN
     {% if locking %}IF p_newest AND p_lock THEN{% else %}ELSEIF p_newest THEN{% endif %}
 {%- for newest in rule.newest %}
         INSERT IGNORE INTO work_against (id, fault)
-        SELECT i.{{ rule.key }}, 4
+        «SELECT i.{{ rule.key }}, 4
         FROM work_member AS m
         STRAIGHT_JOIN {{ rule.table }} AS i ON i.{{ rule.key }} = m.id
         WHERE {{ newest.placed | join(sep=" AND ") }}
 {%- for predicate in newest.counted_of_i %}
           AND {{ predicate }}
 {%- endfor %}
-          AND ({% if locking and maria %}{{ <w.older_than_newest rule newest lock="LOCK IN SHARE MODE SKIP LOCKED" /> | indent(width=10) }}{% elif locking %}{{ <w.older_than_newest rule newest lock="FOR SHARE SKIP LOCKED" /> | indent(width=10) }}{% else %}{{ <w.older_than_newest rule newest lock="" /> | indent(width=10) }}{% endif %}) IS NOT TRUE;
+          AND ({% if locking and maria %}{{ <w.older_than_newest rule newest lock="LOCK IN SHARE MODE SKIP LOCKED" /> | indent(width=10) }}{% elif locking %}{{ <w.older_than_newest rule newest lock="FOR SHARE SKIP LOCKED" /> | indent(width=10) }}{% else %}{{ <w.older_than_newest rule newest lock="" /> | indent(width=10) }}{% endif %}) IS NOT TRUE»;
 {%- endfor %}
 {%- endfor %}
     END IF;
@@ -276,7 +276,7 @@ BEGIN
 {%- else %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
 {%- endif %}
-    SELECT t.{{ collect.key }} AS id FROM {{ <b.rows_of_keys edge table={collect.table} /> }};
+    «SELECT t.{{ collect.key }} AS id FROM {{ <b.rows_of_keys edge table={collect.table} /> }}»;
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
@@ -292,9 +292,9 @@ BEGIN
 {%- for edge in step.edges %}
 {%- filter fit %}
 {%- if loop.last %}
-    SELECT CONCAT(o_rows, {% if step.position > 1 %}', ', {% endif %}{% if not loop.first %}v_rows + {% endif %}COUNT(*){% if step.position == rule.steps | length %}, ']'{% endif %}){% if not loop.first %}, 0{% endif %} INTO o_rows{% if not loop.first %}, v_rows{% endif %}
+    «SELECT CONCAT(o_rows, {% if step.position > 1 %}', ', {% endif %}{% if not loop.first %}v_rows + {% endif %}COUNT(*){% if step.position == rule.steps | length %}, ']'{% endif %}){% if not loop.first %}, 0{% endif %} ‹INTO o_rows{% if not loop.first %}, v_rows{% endif %}›
 {%- else %}
-    SELECT v_rows + COUNT(*) INTO v_rows
+    «SELECT v_rows + COUNT(*) ‹INTO v_rows›
 {%- endif %}
     {{ <b.counted edge table={step.table} /> }}
 {%- endfilter %}
@@ -332,21 +332,21 @@ BEGIN
 {%- for edge in collect.edges %}
 {%- filter fit %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ collect.work }} (id)
-    SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }};
+    «SELECT t.{{ collect.key }} FROM {{ <b.rows edge table={collect.table} /> }}»;
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
 {%- for artifact in rule.artifacts %}
     -- The files that {{ artifact.table_name }} names go to the outbox, to be removed later.
     INSERT INTO artifact (run_id, rule, host, path)
-    SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
+    «SELECT p_run, {{ rule.literal }}, {{ artifact.host }}, t.{{ artifact.path }}
     FROM work_member AS w
     {%- if rule.per %}
     LEFT JOIN work_silent AS s ON s.scope = w.scope
     {%- endif %}
     STRAIGHT_JOIN {{ artifact.table }} AS t ON t.{{ artifact.column }} = w.id
     WHERE t.{{ artifact.path }} <> ''{% if rule.per %}
-      AND s.scope IS NULL{% endif %};
+      AND s.scope IS NULL{% endif %}»;
 {%- endfor %}
     -- A table that is nearly empty is scanned (MariaDB), and a DELETE that scans waits for the rows of strangers: look first, by
     -- a SELECT of its own, as IF (SELECT ...) locks what it reads.
@@ -369,18 +369,18 @@ BEGIN
     SELECT COUNT(m.id), COUNT(m.id) INTO v_members, v_more FROM work_member AS m;
     WHILE v_more > 0 AND v_rows < v_members DO
         INSERT INTO work_lowest (id, round)
-        SELECT t.{{ rule.key }}, v_round
+        «SELECT t.{{ rule.key }}, v_round
         FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> | indent(width=8) }}
 {%- for column in rule.uppers %}
         LEFT JOIN {{ rule.table }} AS u{{ loop.index }} ON u{{ loop.index }}.{{ column }} = t.{{ rule.key }} AND u{{ loop.index }}.{{ rule.key }} <> t.{{ rule.key }}
 {%- endfor %}
 {%- for column in rule.uppers %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} u{{ loop.index }}.{{ rule.key }} IS NULL
-{%- endfor %};
-        DELETE t
+{%- endfor %}»;
+        «DELETE t
         FROM work_lowest AS w
         STRAIGHT_JOIN {{ step.table }} AS t ON t.{{ rule.key }} = w.id
-        WHERE w.round = v_round;
+        WHERE w.round = v_round»;
         SET v_more = ROW_COUNT();
         SET v_rows = v_rows + v_more, v_round = v_round + 1;
     END WHILE;
@@ -388,15 +388,15 @@ BEGIN
         -- Rows that name each other in a circle, or that a stranger has named meanwhile. What a cascade between them took
         -- with another row is not in ROW_COUNT().
 {%- filter fit %}
-        DELETE t FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }};
+        «DELETE t FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }}»;
 {%- endfilter %}
 {%- filter fit %}
-        SELECT v_members - COUNT(t.{{ rule.key }}) INTO v_rows FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }};
+        «SELECT v_members - COUNT(t.{{ rule.key }}) ‹INTO v_rows› FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }}»;
 {%- endfilter %}
     END IF;
 {%- else %}
 {%- filter fit %}
-    DELETE t FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }};
+    «DELETE t FROM {{ <b.rows edge={step.edges[0]} table={step.table} /> }}»;
 {%- endfilter %}
     SET v_rows = ROW_COUNT();
 {%- endif %}

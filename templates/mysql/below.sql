@@ -28,7 +28,7 @@ STRAIGHT_JOIN {{ table }} AS t ON {{ edge.via.on }}{{ edge.unless }}
 {% component b.look(edge, table, pad) -%}
 {%- filter fit %}
 {{ pad }}SELECT EXISTS (
-SELECT 1 FROM {{ <b.rows edge table /> }}) INTO v_any;
+«SELECT 1 FROM {{ <b.rows edge table /> }}») INTO v_any;
 {%- endfilter %}
 {%- endcomponent b.look %}
 
@@ -37,12 +37,12 @@ SELECT 1 FROM {{ <b.rows edge table /> }}) INTO v_any;
 {% component b.copy(archive, edge, table, maria, pad) -%}
 {%- filter fit %}
 {{ pad }}INSERT INTO {{ archive.entry }}
-SELECT p_run, UTC_TIMESTAMP(6), t.*
+«SELECT p_run, UTC_TIMESTAMP(6), t.*
 FROM {% if edge.via and edge.via.many and edge.between -%}
 {{ <b.rows_once keys={edge.keys} column={edge.between.column} edge table /> }}
 {%- elif edge.via and edge.via.many %}{{ <b.rows_once keys={edge.keys} column={edge.via.key} edge table /> }}
 {%- else %}{{ <b.rows edge table /> }}{% endif %}
-FOR UPDATE{% if not maria %} OF t{% endif %};
+FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {%- endfilter %}
 {{ pad }}SET v_copied = v_copied + ROW_COUNT();
 {%- endcomponent b.copy %}
@@ -59,7 +59,7 @@ FOR UPDATE{% if not maria %} OF t{% endif %};
 {{- <b.copy archive={step.archive} edge table={step.table} maria pad="        " /> }}
 {%- endif %}
 {%- filter fit %}
-        DELETE t FROM {{ <b.rows edge table={step.table} /> }};
+        «DELETE t FROM {{ <b.rows edge table={step.table} /> }}»;
 {%- endfilter %}
         SET v_rows = v_rows + ROW_COUNT();
     END IF;
@@ -75,8 +75,8 @@ FOR UPDATE{% if not maria %} OF t{% endif %};
 {{- <b.look edge={release.edge} table={release.table} pad="    " /> }}
     IF v_any THEN
 {%- filter fit %}
-        UPDATE {{ <b.rows edge={release.edge} table={release.table} /> }}
-        SET {{ release.nulls_of_t }};
+        «UPDATE {{ <b.rows edge={release.edge} table={release.table} /> }}
+        SET {{ release.nulls_of_t }}»;
 {%- endfilter %}
 {{- <b.look edge={release.edge} table={release.table} pad="        " /> }}
         IF v_any THEN
@@ -104,5 +104,5 @@ LEFT JOIN {{ other.keys }} AS o{{ loop.index }} ON o{{ loop.index }}.id = {% if 
 {%- for other in edge.others %}
 {% if loop.first %}WHERE{% else %}AND{% endif -%}
 {% if other.via and other.via.many %} p{{ loop.index }}.is_named{% else %} o{{ loop.index }}.id{% endif %} IS NULL
-{%- endfor %};
+{%- endfor %}»;
 {%- endcomponent b.counted %}

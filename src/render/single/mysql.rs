@@ -115,11 +115,11 @@ pub(in crate::render) fn probes(
     let keys: Vec<String> = single
         .keys
         .iter()
-        .map(|key| format!("s.{} AS {}", key.column, key.name))
+        .map(|key| format!("fed.{} AS {}", key.column, key.name))
         .collect();
     // DISTINCT and LIMIT keep the server from merging it into the statement.
     let some = format!(
-        "(SELECT DISTINCT {} FROM {table} AS s LIMIT 3) AS r",
+        "(SELECT DISTINCT {} FROM {table} AS fed LIMIT 3) AS r",
         keys.join(", ")
     );
     let matches = |row: &str| -> String {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
+use windrow::bundle::Probe;
 use windrow::dialect::Dialect;
 use windrow::render;
 
@@ -439,7 +440,7 @@ fn every_search_goes_along_an_index(dialect: Dialect) {
                 for row in &plan {
                     let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
                     // What stands for a work table is read whole.
-                    let is_work = cell(2).len() <= 2 || cell(2).starts_with("<derived");
+                    let is_work = cell(2) == Probe::FED || cell(2).starts_with('<');
                     let is_whole = ["ALL", "index"].contains(&cell(4).as_str());
                     assert!(
                         is_work || !is_whole,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use windrow::bundle::Probe;
 use windrow::dialect::Dialect;
 use windrow::graph::Graph;
 use windrow::{fit, render};
@@ -65,7 +66,7 @@ pub(super) fn every_statement_goes_along_an_index_and_sorts_no_table(dialect: Di
                 let cell = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
                 let access = cell(row.len() - if row.len() >= 12 { 8 } else { 7 });
                 // What stands for a work table is read whole.
-                let is_work = cell(2) == "s" || cell(2).starts_with("<derived");
+                let is_work = cell(2) == Probe::FED || cell(2).starts_with('<');
                 assert!(
                     is_work || !["ALL", "index"].contains(&access.as_str()),
                     "{told}"

@@ -18,7 +18,9 @@ const TYPES: [(&str, &str); 6] = [
 ];
 
 /// What the work tables of the kernel have beside keys and scopes.
-const KEYS: [&str; 6] = ["id", "root_id", "family", "other", "upper_id", "lower_id"];
+const KEYS: [&str; 7] = [
+    "id", "root", "root_id", "family", "other", "upper_id", "lower_id",
+];
 const NUMBERS: [&str; 9] = [
     "pk", "depth", "upwards", "position", "pass", "round", "fault", "only_row", "final",
 ];
@@ -42,8 +44,9 @@ const KERNEL: [(&str, &str); 2] = [
 /// The routine in which a statement stands.
 pub(super) struct Routine<'a> {
     pub(super) name: &'a str,
-    /// Its text up to the statement, and its file.
+    /// Its text up to the statement, its file up to there, and its file.
     text: &'a str,
+    before: &'a str,
     file: &'a str,
     /// The control database, with a dot.
     control: String,
@@ -60,6 +63,7 @@ impl<'a> Routine<'a> {
         Routine {
             name: text.split('(').next().unwrap_or_default(),
             text,
+            before,
             file,
             control,
             tables,
@@ -68,7 +72,12 @@ impl<'a> Routine<'a> {
 
     /// A statement with values for variables, and with what stands for work tables and windrow's own.
     pub(super) fn explained(&self, statement: &str) -> String {
-        let query = statement.replace(&self.control, "");
+        let query = self.bare(statement);
+        let query = match &query[..word(&query)] {
+            "SELECT" | "DELETE" | "UPDATE" => query,
+            // What a routine asks.
+            _ => format!("SELECT {query}"),
+        };
         let query = self.named_in_full(&query);
         replaced(&query, |before, name| {
             if before.ends_with('.') || before.ends_with("AS ") {
@@ -105,19 +114,49 @@ impl<'a> Routine<'a> {
         format!("DELETE {table} {rest}")
     }
 
+    /// A text without the name of the control database, and with bare names of work tables.
+    fn bare(&self, text: &str) -> String {
+        let quoted = format!("`{}`.", self.control.trim_end_matches('.'));
+        let text = text.replace(&quoted, "").replace(&self.control, "");
+        let mut parts = text.split("`work_");
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| {
+            format!("{text}work_{}", part.replacen('`', "", 1))
+        })
+    }
+
     /// What stands for a work table in a statement, with the columns that this may name.
     fn work(&self, name: &str, query: &str) -> String {
-        let (key, from, scope) = self.keys(name);
-        let mut values: Vec<(&str, String)> = Vec::new();
-        values.extend(KEYS.map(|name| (name, key.clone())));
-        values.extend(scope.map(|scope| ("scope", scope)));
+        let Made { mut values, from } = self.made(name);
+        let key = values
+            .iter()
+            .find(|(name, _)| name == "id")
+            .or(values.first());
+        let key = key.map(|(_, value)| value.clone()).unwrap_or_default();
+        let more = |values: &mut Vec<(String, String)>, names: &[&str], value: &str| {
+            for name in names {
+                if values.iter().all(|(known, _)| known != name) {
+                    values.push(((*name).to_owned(), value.to_owned()));
+                }
+            }
+        };
+        more(&mut values, &KEYS, &key);
         let single = SINGLE.contains(&name);
-        for (_, value) in values.iter_mut().filter(|_| single) {
+        for (_, value) in values
+            .iter_mut()
+            .filter(|(_, value)| single && value != TIME)
+        {
             *value = format!("(SELECT {value} FROM {from} LIMIT 1)");
         }
-        values.extend(NUMBERS.map(|name| (name, "1".to_owned())));
-        values.extend(TIMES.map(|name| (name, TIME.to_owned())));
-        values.retain(|(name, _)| query.contains(&format!(".{name}")));
+        more(&mut values, &NUMBERS, "1");
+        more(&mut values, &TIMES, TIME);
+        let named = |name: &str| {
+            let name = format!(".{name}");
+            query
+                .match_indices(&name)
+                .any(|(at, _)| word(&query[at + name.len()..]) == 0)
+        };
+        values.retain(|(name, _)| named(name));
         let columns: Vec<String> = values
             .iter()
             .map(|(name, value)| format!("{value} AS {name}"))
@@ -133,30 +172,32 @@ impl<'a> Routine<'a> {
         }
     }
 
-    /// Where a work table has its keys from: the value, its table, and that of scopes. What the file does not make itself, the
-    /// kernel makes like `work_type`.
-    fn keys(&self, name: &str) -> (String, String, Option<String>) {
-        let make = |name: &str| format!("TEMPORARY TABLE {name} (");
-        let file = self.file;
-        let made = file
-            .find(&make(name))
-            .or_else(|| file.find(&make("work_type")));
-        let made = made.and_then(|at| file[at..].split_once("InnoDB AS"));
-        let made = made.and_then(|(_, select)| select.split_once(';'));
-        let (made, _) = made.unwrap_or_default();
-        let said = marks::said(made).replace(&self.control, "");
-        let select = said.strip_prefix("SELECT ").unwrap_or(&said);
-        let (values, rest) = select.split_once(" FROM ").unwrap_or_default();
-        // A copy of another one.
-        if let Some(other) = rest.strip_prefix("work_").filter(|_| values == "w.id") {
-            return self.keys(&format!("work_{}", &other[..word(other)]));
-        }
-        let value = |name: &str| {
-            let mut values = values.split(", ");
-            values.find_map(|value| value.strip_suffix(&format!(" AS {name}")))
+    /// From what a work table is made. What no file of a rule makes itself, the kernel makes like `work_type`.
+    fn made(&self, name: &str) -> Made {
+        let (before, file) = (self.before, self.file);
+        let find = |name: &str| {
+            let made = [
+                format!("TEMPORARY TABLE {name} ("),
+                format!("TEMPORARY TABLE {}{name} (", self.control),
+            ];
+            let mut earlier = made.iter().filter_map(|made| before.rfind(made));
+            let earlier = earlier.next().map(|at| &before[at..]);
+            earlier.or_else(|| made.iter().find_map(|made| Some(&file[file.find(made)?..])))
         };
-        let key = value("id").unwrap_or(values);
-        let (alias, _) = key.split_once('.').unwrap_or_default();
+        let text = find(name).or_else(|| find("work_type")).unwrap_or_default();
+        let (columns, made) = text.split_once("InnoDB AS").unwrap_or_default();
+        let (made, _) = made.split_once(';').unwrap_or_default();
+        let said = self.bare(&marks::said(made));
+        let select = said.strip_prefix("SELECT ").unwrap_or(&said);
+        let (listed, rest) = select.split_once(" FROM ").unwrap_or_default();
+        // A copy of another one.
+        if let Some(other) = rest
+            .strip_prefix("work_")
+            .filter(|_| listed.ends_with(".id"))
+        {
+            return self.made(&format!("work_{}", &other[..word(other)]));
+        }
+        let alias = listed.split('.').next().unwrap_or_default();
         let aliased = |table: &&&str| rest.contains(&format!("{table} AS {alias}"));
         let table = self
             .tables
@@ -164,12 +205,28 @@ impl<'a> Routine<'a> {
             .find(aliased)
             .copied()
             .unwrap_or_default();
-        let fed =
-            |value: &str| value.replacen(&format!("{alias}."), &format!("{}.", Probe::FED), 1);
-        (
-            fed(key),
-            format!("{table} AS {}", Probe::FED),
-            value("scope").map(fed),
-        )
+        let from = format!("{table} AS {}", Probe::FED);
+        let fed = |value: &str| match value.strip_prefix(&format!("{alias}.")) {
+            Some(column) => format!("{}.{column}", Probe::FED),
+            None => value.to_owned(),
+        };
+        let values = listed.split(", ").filter_map(|value| {
+            let (value, name) = value.rsplit_once(" AS ")?;
+            // A key of another work table, of the same type.
+            let other = value.starts_with("k.");
+            (!other).then(|| (name.to_owned(), fed(value)))
+        });
+        let mut values: Vec<(String, String)> = values.collect();
+        let times = columns.lines().flat_map(|line| line.split(", "));
+        for time in times.filter_map(|column| column.trim().split_once(" datetime(6)")) {
+            values.push((time.0.to_owned(), TIME.to_owned()));
+        }
+        Made { values, from }
     }
+}
+
+/// From what a work table is made: the values of its columns by their names, and where these are.
+struct Made {
+    values: Vec<(String, String)>,
+    from: String,
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::files::Press;
 use super::names::table_name;
 use super::spec_view::spec_view;
-use super::{innodb_probes, marks, mysql_probes, postgres_probes};
+use super::{innodb_probes, marks, postgres_probes};
 use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::Graph;
@@ -28,10 +28,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
         .iter()
         .map(|table| (table_name(graph, dialect, &table.name), &table.name))
         .collect();
-    let mut probes: Vec<Probe> = match dialect {
-        Dialect::Postgres => Vec::new(),
-        Dialect::Mysql | Dialect::Mariadb => mysql_probes::probes(graph, &plan, dialect),
-    };
+    let mut probes: Vec<Probe> = Vec::new();
     for (of, text) in Press::new(graph, dialect, &view)?.marked()? {
         for statement in marks::statements(&text) {
             let (before, control) = (statement.before, &view.control);
@@ -70,7 +67,7 @@ pub fn probes(graph: &Graph, dialect: Dialect) -> Result<Vec<Probe>> {
 }
 
 /// The routines whose statements EXPLAIN is not asked, with the reason.
-const UNEXPLAINED: [(&str, &str); 8] = [
+const UNEXPLAINED: [(&str, &str); 10] = [
     ("_roots", "its text is part of the statements that name it"),
     ("_rooted", "the same"),
     ("_names_", "the same; a number follows"),
@@ -82,6 +79,11 @@ const UNEXPLAINED: [(&str, &str); 8] = [
     ("_unlisted", "a preview counts all that would be due"),
     ("_unranked", "verify counts what has no group"),
     ("_strays", "verify reads all rows"),
+    ("_due", "a metric counts up to a limit"),
+    (
+        "_row",
+        "a call reads one row by its key, by a work table of its own",
+    ),
 ];
 
 /// The lines of these files that name a table of the application and are in no statement that EXPLAIN is asked. There should
@@ -111,7 +113,9 @@ pub fn unexplained(graph: &Graph, dialect: Dialect) -> Result<Vec<String>> {
             let bare = routine.trim_end_matches(|sign: char| sign.is_ascii_digit());
             let known = UNEXPLAINED.iter().any(|(name, _)| bare.ends_with(name));
             let names = tables.iter().any(|table| line.contains(table.as_str()));
-            if names && !known && !line.trim_start().starts_with("--") {
+            // It makes a work table, and reads nothing.
+            let made = line.ends_with(" LIMIT 0;");
+            if names && !known && !made && !line.trim_start().starts_with("--") {
                 found.push(format!("{routine}: {line}"));
             }
         }

@@ -2,8 +2,7 @@
 
 use super::edges::{EdgeView, OtherView, between, edge_view, members};
 use super::names::{
-    control_name, escaped, id_type, least_key, local, near, present, table_name, typed, variable,
-    work_table,
+    control_name, escaped, id_type, local, near, present, table_name, typed, variable, work_table,
 };
 use super::rules::{by_calendar, time_name};
 use super::views::{
@@ -127,7 +126,6 @@ fn root_view(graph: &Graph, purge: &Purge, dialect: Dialect) -> RootView {
             Kind::Varchar => "::text",
             _ => "",
         },
-        first_key: least_key(dialect, key.kind),
         key_of_hold: typed(key.kind, "h.`key`"),
         end_time: dialect.ident(&rule.end_time.name),
         end_time_name: escaped(dialect, &time_name(graph, rule)),

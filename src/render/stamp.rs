@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use super::names::{escaped, fixed_offset, id_type, least_key, table_name};
-use crate::bundle::Probe;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Member, Rule, Source, Stamp, TableId};
 use ways::ChangeView;
@@ -296,61 +295,4 @@ pub(super) fn columns(graph: &Graph, table: TableId, dialect: Dialect) -> Vec<St
     columns.sort();
     columns.dedup();
     columns
-}
-
-/// The statements that find rows, with literals in place of variables.
-pub(super) fn probes(graph: &Graph, rule: &Rule, dialect: Dialect) -> Vec<Probe> {
-    let mut probes = Vec::new();
-    for finder in finders(graph, rule, dialect) {
-        for member in finder.members() {
-            for change in finder.found(member).all() {
-                probes.push(probe(rule, &finder, member, change));
-            }
-        }
-    }
-    probes
-}
-
-fn probe(rule: &Rule, finder: &Finder, member: &Member, change: &ChangeView) -> Probe {
-    let Finder {
-        graph,
-        stamp,
-        dialect,
-        ..
-    } = *finder;
-    let one = match graph.table(stamp.root).key[0].kind {
-        Kind::Uuid => "'00000000-0000-0000-0000-000000000001'",
-        Kind::Varchar => "'a'",
-        _ => "1",
-    };
-    let literal = |text: &str| {
-        let text = text.replace(" AND w.root", "");
-        let names = ["w.id", "w.root", "w.family"];
-        names
-            .iter()
-            .fold(text, |text, name| text.replace(name, one))
-    };
-    let mut from = String::new();
-    for join in &change.joins {
-        from += &format!("{} AS {} STRAIGHT_JOIN ", join.table, join.alias);
-    }
-    let mut conditions: Vec<String> = change.joins.iter().map(|join| literal(&join.on)).collect();
-    conditions.push(literal(&format!("{} {}", change.on, change.also)));
-    let table_name = escaped(dialect, &graph.table(member.table).name);
-    Probe {
-        off: Vec::new(),
-        what: format!(
-            "rule {}: stamp {table_name} by {} {}",
-            named(rule, stamp),
-            change.on,
-            change.also
-        ),
-        table: table_name,
-        sql: format!(
-            "SELECT t.{} FROM {from}{} AS t WHERE {}",
-            dialect.ident(&rule.end_time.name),
-            finder.qualified(member.table),
-            conditions.join(" AND ")
-        ),
-    }
 }

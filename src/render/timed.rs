@@ -4,13 +4,11 @@ use serde::Serialize;
 
 use self::member::{MemberView, Tables, any_of};
 use super::adopt::{AdoptView, Adopter, BetweenView};
-use super::explain::{Root, among, some_keys};
 use super::names::{local, table_name};
 use super::others::{ListView, OtherView, Others};
 use super::roots::Roots;
 use super::rules::is_plain;
-use super::stamp;
-use crate::bundle::Probe;
+use super::sql::among;
 use crate::dialect::Dialect;
 use crate::graph::{Graph, Kind, Rule, Timed, Unit};
 
@@ -229,77 +227,4 @@ fn least(graph: &Graph, rule: &Rule, timed: &Timed, dialect: Dialect) -> String 
             local(graph, kind, &before)
         }
     }
-}
-
-/// The statements of the routines with literals in place of variables.
-pub(super) fn probes(
-    graph: &Graph,
-    rule: &Rule,
-    root: &Root,
-    timed: &TimedView,
-    dialect: Dialect,
-) -> Vec<Probe> {
-    let mut probes = Vec::new();
-    let time = root.time;
-    for (member, of) in timed.members.iter().zip(&rule.order) {
-        let table = &graph.table(*of).name;
-        let from = &member.table;
-        let conditions = |row: &str| -> String {
-            member
-                .conditions
-                .iter()
-                .map(|condition| format!(" AND {row}{}", condition.trim_start_matches("t.")))
-                .collect()
-        };
-        let window = format!(
-            "t.{time} >= '1970-01-01' AND t.{time} < '1970-01-02'{}",
-            conditions("t.")
-        );
-        // By its full name: an alias would need a current database, which a session need not have.
-        let delete = format!(
-            "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{time} = w.k{}",
-            conditions(&format!("{from}.")),
-            work = some_keys(from, time)
-        );
-        probes.push(Probe {
-            off: Vec::new(),
-            what: format!("rule {}: where the next window of {table} ends", rule.name),
-            table: table.clone(),
-            sql: format!(
-                "SELECT t.{time} FROM {from} AS t WHERE {window} ORDER BY t.{time} LIMIT 100, 1"
-            ),
-        });
-        probes.push(Probe {
-            off: Vec::new(),
-            what: format!("rule {}: delete from {table} in a window", rule.name),
-            table: table.clone(),
-            sql: delete,
-        });
-        for column in member.belongs.iter().filter(|_| timed.by_family) {
-            let sql = format!(
-                "DELETE {from} FROM {work} STRAIGHT_JOIN {from} ON {from}.{column} = w.k",
-                work = some_keys(from, column)
-            );
-            probes.push(Probe {
-                off: Vec::new(),
-                what: format!("rule {}: delete from {table} by {column}", rule.name),
-                table: table.clone(),
-                sql,
-            });
-        }
-    }
-    if timed.by_family {
-        let (table, key, first) = (root.table, root.key, root.first_key);
-        probes.push(Probe {
-            off: Vec::new(),
-            what: format!("rule {}: the next roots, oldest first", rule.name),
-            table: graph.table(rule.root).name.clone(),
-            sql: format!(
-                "SELECT t.{key} FROM {table} AS t WHERE t.{time} >= '1970-01-01' AND (t.{time} > '1970-01-01' OR t.{key} > {first}) AND t.{time} < '1970-01-02' AND {is_root} ORDER BY t.{time}, t.{key} LIMIT 100",
-                is_root = timed.is_root
-            ),
-        });
-    }
-    probes.extend(stamp::probes(graph, rule, dialect));
-    probes
 }

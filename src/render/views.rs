@@ -6,7 +6,6 @@ use super::above::AboveView;
 use super::archive::ArchiveView;
 use super::cascade::CascadeView;
 use super::edges::EdgeView;
-use super::explain::Root;
 use super::held::HeldView;
 use super::indexes::IndexView;
 use super::jobs::JobView;
@@ -174,18 +173,6 @@ impl StrategyView {
     }
 }
 
-impl RuleView {
-    /// The root table as statements name it.
-    pub(super) fn root(&self) -> Root<'_> {
-        Root {
-            table: &self.root.table,
-            key: &self.root.key,
-            first_key: &self.root.first_key,
-            time: &self.root.end_time,
-        }
-    }
-}
-
 /// The root table of a rule, and its row `i`.
 #[derive(Serialize)]
 pub(super) struct RootView {
@@ -197,9 +184,6 @@ pub(super) struct RootView {
     pub(super) id_type: &'static str,
     /// What makes a key that type where a function on PostgreSQL answers it: a text of some length is no `text` there.
     pub(super) key_cast: &'static str,
-    /// Before every key; probes begin there.
-    #[serde(skip)]
-    pub(super) first_key: String,
     /// The key of a hold `h` as a value of the key's type.
     pub(super) key_of_hold: String,
     pub(super) end_time: String,

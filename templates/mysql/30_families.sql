@@ -7,7 +7,7 @@ COMMENT 'Fills work_next with the next p_limit roots with a {{ rule.end_time_nam
 BEGIN
     -- What lies before the cursor is not looked at again: an index keeps the entries of deleted rows for a while.
     INSERT INTO work_next (id, due)
-    SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+    «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
     FROM work_cursor AS c
     STRAIGHT_JOIN {{ rule.table }} AS t
     WHERE c.only_row = 1
@@ -16,7 +16,7 @@ BEGIN
       AND (t.{{ rule.end_time }} > c.due OR t.{{ rule.key }} > c.id)
       AND {{ rule.timed.is_root }}
     ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-    LIMIT p_limit;
+    LIMIT p_limit»;
 END;
 
 {% endif -%}
@@ -38,18 +38,18 @@ BEGIN
     -- family to him.
 {%- for column in rule.timed.names_root %}
     IF p_cutoff IS NULL THEN
-        SELECT COUNT(*) INTO v_rows FROM work_next AS n STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id FOR UPDATE;
+        «SELECT COUNT(*) ‹INTO v_rows› FROM work_next AS n STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id FOR UPDATE»;
     END IF;
     IF p_lock THEN
         INSERT IGNORE INTO work_root (id, family, fault)
         {{ <w.members_of_next rule column /> }}
         FOR UPDATE SKIP LOCKED;
         INSERT IGNORE INTO work_locked (id, family)
-        SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
+        «SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
         FROM work_next AS n
         STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id
         LEFT JOIN work_root AS w ON w.id = r.{{ rule.key }}
-        WHERE w.id IS NULL;
+        WHERE w.id IS NULL»;
     ELSE
         INSERT IGNORE INTO work_root (id, family, fault)
         {{ <w.members_of_next rule column /> }};
@@ -70,10 +70,10 @@ BEGIN
 {%- for referrer in member.referrers %}
 {%- for column in member.belongs %}
     INSERT IGNORE INTO work_tied (id)
-    SELECT n.id
+    «SELECT n.id
     FROM work_next AS n
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
-    STRAIGHT_JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }};
+    STRAIGHT_JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}»;
 {%- endfor %}
 {%- endfor %}
 {%- endfor %}
@@ -82,14 +82,14 @@ BEGIN
 {%- if member.adopt and member.adopt.named %}
 {%- for way in member.adopt.ways %}
     -- {{ way.why }}
-    IF {{ way.look }} THEN
+    IF «{{ way.look }}» THEN
         INSERT IGNORE INTO {{ member.adopt.named }} (id, family)
-        SELECT t.{{ member.adopt.key }}, m.family
+        «SELECT t.{{ member.adopt.key }}, m.family
         FROM work_root AS m
 {%- for join in way.joins %}
         STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-        STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %};
+        STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}»;
     END IF;
 {%- endfor %}
 {%- endif %}
@@ -190,22 +190,22 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- for found in member.found %}
     INSERT INTO work_count (position, found)
-    SELECT {{ member.position }}, COUNT(*) FROM work_target AS c
+    «SELECT {{ member.position }}, COUNT(*) FROM work_target AS c
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ found.column }} = c.id
 {%- for stay in found.before %}
     LEFT JOIN {{ stay.work }} AS {{ stay.alias }} ON {{ stay.alias }}.id = t.{{ stay.column }}
 {%- endfor %}
 {%- for stay in found.before %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ stay.alias }}.id IS NULL
-{%- endfor %};
+{%- endfor %}»;
 {%- endfor %}
 {%- if member.adopt and member.adopt.named %}
     INSERT INTO work_count (position, found)
-    SELECT {{ member.position }}, COUNT(*) {{ <w.adopted_by_name member pad="    " /> }};
+    «SELECT {{ member.position }}, COUNT(*) {{ <w.adopted_by_name member pad="    " /> }}»;
 {%- elif member.adopt %}
 {%- for own in member.adopt.owns %}
     INSERT INTO work_count (position, found)
-    SELECT {{ member.position }}, COUNT(*) {{ <w.adopted own pad="    " /> }};
+    «SELECT {{ member.position }}, COUNT(*) {{ <w.adopted own pad="    " /> }}»;
 {%- endfor %}
 {%- endif %}
 {%- endfor %}

@@ -20,7 +20,7 @@ BEGIN
     INTO o_to
     FROM (
 {%- filter fit %}
-        SELECT t.{{ rule.end_time }} AS due
+        «SELECT t.{{ rule.end_time }} AS due
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
           AND t.{{ rule.end_time }} < o_to
@@ -28,7 +28,7 @@ BEGIN
           AND {{ condition }}
 {%- endfor %}
         ORDER BY t.{{ rule.end_time }}
-        LIMIT p_families, 1
+        LIMIT p_families, 1»
 {%- endfilter %}
     ) AS x;
 END;
@@ -43,27 +43,27 @@ BEGIN
     WHEN 'named' THEN
 {%- filter fit %}
         INSERT INTO work_row (id, due)
-        SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
         FROM work_target AS c
         STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
 {%- for condition in rule.timed.conditions_of_root %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
 {%- endfilter %}
     WHEN 'undated' THEN
 {%- filter fit %}
         INSERT INTO work_row (id)
-        SELECT t.{{ rule.key }}
+        «SELECT t.{{ rule.key }}
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} IS NULL
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
 {%- endfilter %}
     ELSE
 {%- filter fit %}
         INSERT INTO work_row (id, due)
-        SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
         LEFT JOIN work_keep AS k1 ON k1.id = t.{{ rule.key }}
         WHERE t.{{ rule.end_time }} >= p_from
@@ -73,7 +73,7 @@ BEGIN
 {%- endfor %}
           AND k1.id IS NULL
         ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-        LIMIT p_limit;
+        LIMIT p_limit»;
 {%- endfilter %}
     END CASE;
 END;
@@ -88,7 +88,7 @@ BEGIN
 {%- for named in [true, false] %}
     {% if named %}IF p_from IS NULL THEN{% else %}ELSE{% endif %}
         INSERT IGNORE INTO work_keep (id)
-        SELECT t.{{ rule.key }}
+        «SELECT t.{{ rule.key }}
 {%- if named %}
         FROM work_target AS c
         STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
@@ -102,7 +102,7 @@ BEGIN
             {% if not loop.first %}OR {% endif %}{{ <w.held_beside above /> | indent(width=12) }}
 {%- endfilter %}
 {%- endfor %}
-        );
+        )»;
 {%- endfor %}
     END IF;
 END;
@@ -118,14 +118,14 @@ BEGIN
     INTO o_rows
     FROM (
 {%- filter fit %}
-        SELECT t.{{ rule.end_time }}
+        «SELECT t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
           AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
-        LIMIT p_limit
+        LIMIT p_limit»
 {%- endfilter %}
     ) AS x;
 END;
@@ -142,37 +142,37 @@ BEGIN
     IF p_from IS NULL THEN
 {%- if rule.archive %}
         INSERT INTO {{ rule.archive.entry }}
-        SELECT p_run, UTC_TIMESTAMP(6), t.*
+        «SELECT p_run, UTC_TIMESTAMP(6), t.*
         {{ <w.plain_target rule /> }}
-        FOR UPDATE{% if not maria %} OF t{% endif %};
+        FOR UPDATE{% if not maria %} OF t{% endif %}»;
         SET v_copied = ROW_COUNT();
 {%- endif %}
 {%- filter fit %}
-        DELETE t
-        {{ <w.plain_target rule /> }};
+        «DELETE t
+        {{ <w.plain_target rule /> }}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
     ELSE
 {%- filter fit %}
         INSERT INTO work_due (due)
-        SELECT DISTINCT t.{{ rule.end_time }}
+        «SELECT DISTINCT t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
           AND t.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
 {%- endfilter %}
 {%- if rule.archive %}
         INSERT INTO {{ rule.archive.entry }}
-        SELECT p_run, UTC_TIMESTAMP(6), t.*
+        «SELECT p_run, UTC_TIMESTAMP(6), t.*
         {{ <w.plain_window rule /> }}
-        FOR UPDATE{% if not maria %} OF t{% endif %};
+        FOR UPDATE{% if not maria %} OF t{% endif %}»;
         SET v_copied = ROW_COUNT();
 {%- endif %}
 {%- filter fit %}
-        DELETE t
-        {{ <w.plain_window rule /> }};
+        «DELETE t
+        {{ <w.plain_window rule /> }}»;
 {%- endfilter %}
         SET o_rows = ROW_COUNT();
     END IF;

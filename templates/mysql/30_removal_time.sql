@@ -94,12 +94,12 @@ COMMENT 'The {{ rule.end_time_name }} of the first row that has p_rows of its ta
 BEGIN
 {%- for member in rule.timed.members %}
     SELECT COALESCE(MIN(x.due), o_to) INTO o_to FROM (
-        SELECT t.{{ rule.end_time }} AS due FROM {{ member.table }} AS t
+        «SELECT t.{{ rule.end_time }} AS due FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < o_to
 {%- for condition in member.conditions %}
           AND {{ condition }}
 {%- endfor %}
-        ORDER BY t.{{ rule.end_time }} LIMIT {% if member.root %}p_families{% else %}p_rows{% endif %}, 1
+        ORDER BY t.{{ rule.end_time }} LIMIT {% if member.root %}p_families{% else %}p_rows{% endif %}, 1»
     ) AS x;
 {%- endfor %}
 END;
@@ -113,16 +113,16 @@ BEGIN
     CASE p_what
     WHEN 'named' THEN
         INSERT INTO work_row (id, due)
-        SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
         FROM work_target AS c
         STRAIGHT_JOIN {{ rule.table }} AS t ON t.{{ rule.key }} = c.id
         WHERE {{ rule.timed.is_root }}
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
     WHEN 'undated' THEN
         INSERT IGNORE INTO work_row (id)
-        SELECT {{ rule.timed.family_of_root }}
+        «SELECT {{ rule.timed.family_of_root }}
         FROM {{ rule.table }} AS r
         WHERE r.{{ rule.end_time }} IS NULL
 {%- for condition in rule.timed.root_alone %}
@@ -130,19 +130,19 @@ BEGIN
 {%- endfor %}
 {%- if rule.timed.ended %}
           AND r.{{ rule.timed.ended }} IS NOT NULL
-{%- endif %};
+{%- endif %}»;
     WHEN 'families' THEN
         INSERT IGNORE INTO work_row (id)
-        SELECT {{ rule.timed.family_of_root }}
+        «SELECT {{ rule.timed.family_of_root }}
         FROM {{ rule.table }} AS r
         WHERE r.{{ rule.end_time }} >= p_from
           AND r.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.root_window %}
           AND {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
     WHEN 'roots' THEN
         INSERT INTO work_row (id, due)
-        SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
           AND t.{{ rule.end_time }} < p_to
@@ -151,16 +151,16 @@ BEGIN
           AND {{ condition }}
 {%- endfor %}
         ORDER BY t.{{ rule.end_time }}
-        LIMIT p_limit;
+        LIMIT p_limit»;
     ELSE
         INSERT INTO work_row (id, due)
-        SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
+        «SELECT t.{{ rule.key }}, t.{{ rule.end_time }}
 {%- for member in rule.timed.members %}{% if member.root %}
         {{ <w.rows_of_window rule member stays={member.stays} /> | indent(width=4) }}
 {%- endif %}{% endfor %}
           AND {{ rule.timed.is_root }}
         ORDER BY t.{{ rule.end_time }}, t.{{ rule.key }}
-        LIMIT p_limit;
+        LIMIT p_limit»;
     END CASE;
 END;
 
@@ -173,7 +173,7 @@ BEGIN
     SELECT COUNT(*)
     INTO o_rows
     FROM (
-        SELECT t.{{ rule.end_time }}
+        «SELECT t.{{ rule.end_time }}
         FROM {{ rule.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from
           AND t.{{ rule.end_time }} < p_to
@@ -181,7 +181,7 @@ BEGIN
 {%- for condition in rule.timed.conditions_of_root %}
           AND {{ condition }}
 {%- endfor %}
-        LIMIT p_limit
+        LIMIT p_limit»
     ) AS x;
 END;
 
@@ -208,7 +208,7 @@ BEGIN
         {{ <w.roots_of_window rule /> }}
         FOR UPDATE SKIP LOCKED;
         INSERT INTO work_locked (id, family)
-        SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
+        «SELECT r.{{ rule.key }}, {{ rule.timed.family_of_root }}
         FROM {{ rule.table }} AS r
         LEFT JOIN work_root AS w ON w.id = r.{{ rule.key }}
         WHERE r.{{ rule.end_time }} >= p_from
@@ -216,7 +216,7 @@ BEGIN
 {%- for condition in rule.timed.root_window %}
           AND {{ condition }}
 {%- endfor %}
-          AND w.id IS NULL;
+          AND w.id IS NULL»;
         INSERT INTO work_root (id, family, fault)
         SELECT l.id, l.family, 5 FROM work_locked AS l;
     ELSE
@@ -232,15 +232,15 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- for column in member.belongs %}
         INSERT IGNORE INTO work_tied (id)
-        SELECT t.{{ column }} FROM {{ member.table }} AS t
-        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND t.{{ column }} IS NOT NULL;
+        «SELECT t.{{ column }} FROM {{ member.table }} AS t
+        WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to AND t.{{ column }} IS NOT NULL»;
 {%- endfor %}
 {%- endfor %}
 {%- for member in rule.timed.members %}
         {{ <w.bound_families member work="work_tied" /> | indent(width=8) }}
 {%- if member.bound | length > 0 and member.key %}
         INSERT INTO work_skip (skip_key, reason)
-        SELECT t.{{ member.key }}, 'HELD'
+        «SELECT t.{{ member.key }}, 'HELD'
         FROM {{ member.table }} AS t
         WHERE t.{{ rule.end_time }} >= p_from AND t.{{ rule.end_time }} < p_to
 {%- for condition in member.conditions %}
@@ -250,7 +250,7 @@ BEGIN
           AND t.{{ column }} IS NULL
 {%- endfor %}
           AND ({{ member.bound | join(sep=" OR ") }})
-        ORDER BY t.{{ member.key }};
+        ORDER BY t.{{ member.key }}»;
 {%- endif %}
 {%- endfor %}
         DELETE FROM work_tied;
@@ -258,52 +258,52 @@ BEGIN
 {%- endif %}
 {%- for other in rule.timed.others %}
     INSERT IGNORE INTO {{ other.first }} (id)
-    SELECT {{ other.family }}
+    «SELECT {{ other.family }}
     FROM work_keep AS k
     STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = k.id
 {%- for condition in other.conditions %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
 {%- endfor %}
 {%- for list in rule.timed.held %}
     -- What belongs to no family is held by itself, and with it what is its: {{ list.why }}.
 {%- for way in list.ways %}
     INSERT IGNORE INTO {{ list.name }} (id)
-    SELECT {{ way.value }} FROM {{ rule.timed.others[way.other].first }} AS w
+    «SELECT {{ way.value }} FROM {{ rule.timed.others[way.other].first }} AS w
 {%- for join in way.joins %}
     STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-    WHERE {{ way.value }} IS NOT NULL;
+    WHERE {{ way.value }} IS NOT NULL»;
 {%- endfor %}
 {%- endfor %}
 {%- if rule.timed.root_column %}
     -- A hold on any member keeps the whole family.
     INSERT IGNORE INTO work_tied (id)
-    SELECT r.{{ rule.timed.root_column }}
+    «SELECT r.{{ rule.timed.root_column }}
     FROM work_keep AS h
     STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = h.id
-    WHERE r.{{ rule.timed.root_column }} IS NOT NULL;
+    WHERE r.{{ rule.timed.root_column }} IS NOT NULL»;
     INSERT IGNORE INTO work_keep (id)
     SELECT h.id FROM work_tied AS h;
     DELETE FROM work_tied;
 {%- endif %}
 {%- if not rule.timed.locks %}
     INSERT INTO work_root (id, family, fault)
-    SELECT r.{{ rule.key }}, r.{{ rule.key }}, 1
+    «SELECT r.{{ rule.key }}, r.{{ rule.key }}, 1
     FROM work_keep AS h
     STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ rule.key }} = h.id
     WHERE r.{{ rule.end_time }} >= p_from
       AND r.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.root_window %}
       AND {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
 {%- endif %}
 {%- for member in rule.timed.members %}
 {%- if member.referrers %}
     -- {{ member.table_name }}: what is referred to stays, and its family with it.
 {%- for referrer in member.referrers %}
     INSERT IGNORE INTO {{ member.named }} (id)
-    SELECT t.{{ member.key }}
+    «SELECT t.{{ member.key }}
     FROM {{ member.table }} AS t
     STRAIGHT_JOIN {{ referrer.table }} AS r ON r.{{ referrer.column }} = t.{{ member.key }}
     WHERE t.{{ rule.end_time }} >= p_from
@@ -312,14 +312,14 @@ BEGIN
 {%- for predicate in member.spares %}
       AND {{ predicate }}
 {%- endfor %}
-{%- endif %};
+{%- endif %}»;
 {%- endfor %}
 {%- for column in member.family %}
     INSERT IGNORE INTO work_tied (id)
-    SELECT t.{{ column }}
+    «SELECT t.{{ column }}
     FROM {{ member.named }} AS n
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.key }} = n.id
-    WHERE t.{{ column }} IS NOT NULL;
+    WHERE t.{{ column }} IS NOT NULL»;
 {%- endfor %}
 {%- endif %}
 {%- endfor %}
@@ -328,23 +328,23 @@ BEGIN
 {%- for member in rule.timed.members %}
 {%- if member.referrers %}
     INSERT INTO work_skip (skip_key, reason)
-    SELECT t.{{ member.key }}, 'REFERENCED'
+    «SELECT t.{{ member.key }}, 'REFERENCED'
     FROM {{ member.named }} AS n
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.key }} = n.id
 {%- for column in member.family %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} t.{{ column }} IS NULL
 {%- endfor %}
-    ORDER BY t.{{ member.key }};
+    ORDER BY t.{{ member.key }}»;
 {%- endif %}
 {%- endfor %}
 {%- for other in rule.timed.others %}
     INSERT INTO work_skip (skip_key, reason)
-    SELECT r.{{ other.key }}, 'HELD'
+    «SELECT r.{{ other.key }}, 'HELD'
     FROM {{ other.list }} AS h
     STRAIGHT_JOIN {{ other.table }} AS r ON r.{{ other.key }} = h.id
     WHERE r.{{ rule.end_time }} >= p_from
       AND r.{{ rule.end_time }} < p_to
-    ORDER BY r.{{ other.key }};
+    ORDER BY r.{{ other.key }}»;
 {%- endfor %}
 {%- for twin in rule.timed.twins %}
     INSERT INTO {{ twin }} (id)
@@ -357,21 +357,21 @@ BEGIN
     -- What rows of these families name in {{ member.table_name }} stays with them: {{ way.why }}
 {%- for column in rule.timed.names_root %}
     INSERT IGNORE INTO {{ member.named }} (id)
-    SELECT {{ way.names }}
+    «SELECT {{ way.names }}
     FROM (
         SELECT p.{{ rule.key }} AS id FROM work_keep AS k STRAIGHT_JOIN {{ rule.table }} AS p ON p.{{ column }} = k.id
     ) AS m
 {%- for join in way.joins %}
     STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-    WHERE {{ way.names }} IS NOT NULL;
+    WHERE {{ way.names }} IS NOT NULL»;
 {%- endfor %}
 {%- for column in way.family %}
     INSERT IGNORE INTO {{ member.named }} (id)
-    SELECT {{ way.names }}
+    «SELECT {{ way.names }}
     FROM work_keep AS k
     STRAIGHT_JOIN {{ way.table }} AS r ON {{ column }} = k.id
-    WHERE {{ way.names }} IS NOT NULL;
+    WHERE {{ way.names }} IS NOT NULL»;
 {%- endfor %}
 {%- endfor %}
 {%- endif %}
@@ -382,13 +382,13 @@ BEGIN
     -- {{ member.table_name }}: what belongs to no family, and rows that stay, or go later, belong to it, stays.
 {%- for pin in member.pins %}
     INSERT IGNORE INTO {{ member.pinned }} (id)
-    SELECT p.{{ member.key }}
-    {{ <w.pinned_in_window rule pin member child={rule.timed.members[pin.place]} /> }};
+    «SELECT p.{{ member.key }}
+    {{ <w.pinned_in_window rule pin member child={rule.timed.members[pin.place]} /> }}»;
 {%- endfor %}
     INSERT INTO {{ member.left }} (id)
-    SELECT t.{{ member.key }}
+    «SELECT t.{{ member.key }}
     {{ <w.rows_of_window rule member stays={member.stays_before} /> }}
-      AND EXISTS (SELECT 1 FROM {{ member.pinned }} AS x WHERE x.id = t.{{ member.key }});
+      AND EXISTS (SELECT 1 FROM {{ member.pinned }} AS x WHERE x.id = t.{{ member.key }})»;
     INSERT INTO work_skip (skip_key, reason)
     SELECT l.id, 'REFERENCED' FROM {{ member.left }} AS l ORDER BY l.id;
 {%- endif %}
@@ -403,8 +403,8 @@ COMMENT 'Fills work_due with the instants of the window from p_from to p_to at w
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_due (position, due, found{% if member.root %}, roots{% endif %})
-    SELECT {{ member.position }}, t.{{ rule.end_time }}, COUNT(*){% if member.root %}, {% if rule.timed.root_column %}SUM({{ rule.timed.is_root }}){% else %}COUNT(*){% endif %}{% endif %} {{ <w.rows_of_window rule member stays={member.stays} /> }}
-    GROUP BY t.{{ rule.end_time }};
+    «SELECT {{ member.position }}, t.{{ rule.end_time }}, COUNT(*){% if member.root %}, {% if rule.timed.root_column %}SUM({{ rule.timed.is_root }}){% else %}COUNT(*){% endif %}{% endif %} {{ <w.rows_of_window rule member stays={member.stays} /> }}
+    GROUP BY t.{{ rule.end_time }}»;
 {%- endfor %}
 END;
 
@@ -423,18 +423,18 @@ BEGIN
 {%- if member.archive %}
     {{ <w.copy_window rule member maria /> }}
 {%- endif %}
-    DELETE t {{ <w.rest_of_window rule member /> }}
+    «DELETE t {{ <w.rest_of_window rule member /> }}
 {%- if member.root and rule.timed.root_column %}
-      AND NOT {{ rule.timed.is_root }};
+      AND NOT {{ rule.timed.is_root }}»;
     CALL timed_gone({{ member.position }}, ROW_COUNT());
-    DELETE t {{ <w.rest_of_window rule member /> }}
-      AND {{ rule.timed.is_root }};
+    «DELETE t {{ <w.rest_of_window rule member /> }}
+      AND {{ rule.timed.is_root }}»;
     SET o_families = ROW_COUNT();
     CALL timed_gone({{ member.position }}, o_families);
-{%- elif member.root %};
+{%- elif member.root %}»;
     SET o_families = ROW_COUNT();
     CALL timed_gone({{ member.position }}, o_families);
-{%- else %};
+{%- else %}»;
     CALL timed_gone({{ member.position }}, ROW_COUNT());
 {%- endif %}
 {%- if member.archive %}
@@ -452,7 +452,7 @@ COMMENT 'Fills work_stray with the rows that would go without their family, and 
 BEGIN
 {%- for member in rule.timed.members %}
     INSERT INTO work_stray (table_name, apart, undated)
-    SELECT {{ member.table_literal }}, {% if member.with_root %}COUNT(CASE WHEN r.{{ rule.key }} IS NOT NULL AND NOT t.{{ rule.end_time }} <=> r.{{ rule.end_time }} THEN 1 END){% else %}0{% endif %},
+    «SELECT {{ member.table_literal }}, {% if member.with_root %}COUNT(CASE WHEN r.{{ rule.key }} IS NOT NULL AND NOT t.{{ rule.end_time }} <=> r.{{ rule.end_time }} THEN 1 END){% else %}0{% endif %},
         COUNT(CASE WHEN t.{{ rule.end_time }} IS NULL THEN 1 END)
     FROM {{ member.table }} AS t
 {%- if member.with_root %}
@@ -460,7 +460,7 @@ BEGIN
 {%- endif %}
 {%- for condition in member.alone %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
-{%- endfor %};
+{%- endfor %}»;
 {%- endfor %}
 END;
 

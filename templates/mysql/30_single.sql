@@ -67,7 +67,7 @@ BEGIN
     {% if loop.first and pass.number == 1 %}IF{% else %}ELSEIF{% endif %} p_pass = {{ pass.number }}{% if begun %} AND v_under_way{% endif %} THEN
 {%- filter fit %}
         INSERT INTO work_row (pass, row_key, {{ pass.names }})
-        SELECT p_pass, {{ rule.single.key_text }}, {{ pass.values }}
+        «SELECT p_pass, {{ rule.single.key_text }}, {{ pass.values }}
         FROM {% if begun %}work_cursor AS c
         STRAIGHT_JOIN {% endif %}{{ rule.table }} AS t
 {%- if begun %}
@@ -82,17 +82,17 @@ BEGIN
 {%- endfor %}
 {%- endif %}
         ORDER BY {{ pass.order }}
-        LIMIT p_rows;
+        LIMIT p_rows»;
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
     ELSE
 {%- filter fit %}
         INSERT INTO work_row (pass, row_key, {{ rule.single.read_names }})
-        SELECT p_pass, {{ rule.single.key_text }}, {{ rule.single.read_values }}
+        «SELECT p_pass, {{ rule.single.key_text }}, {{ rule.single.read_values }}
         FROM work_target AS r
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
-        FOR UPDATE;
+        FOR UPDATE»;
 {%- endfilter %}
     END IF;
     REPLACE INTO work_cursor (position, pass, row_key, {{ rule.single.read_names }})
@@ -122,22 +122,22 @@ BEGIN
     IF p_look = 2 THEN
 {%- filter fit %}
         INSERT INTO work_locked (position)
-        SELECT r.position
+        «SELECT r.position
         FROM work_row AS r
         STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
         ORDER BY r.position
-        FOR UPDATE SKIP LOCKED;
+        FOR UPDATE SKIP LOCKED»;
 {%- endfilter %}
     END IF;
 {%- filter fit %}
     INSERT IGNORE INTO work_held ({{ rule.single.names }})
-    SELECT {{ rule.single.values_of_hold }}
+    «SELECT {{ rule.single.values_of_hold }}
     FROM hold AS h
     WHERE h.rule = {{ rule.literal }}
-      AND {{ <w.holds_now /> }};
+      AND {{ <w.holds_now /> }}»;
 {%- endfilter %}
     INSERT INTO work_verdict (look, position, reason, due)
-    SELECT p_look, r.position,
+    «SELECT p_look, r.position,
         CASE
             WHEN h.{{ rule.single.keys[0].name }} IS NOT NULL THEN 'HELD'
 {{- <w.held_above control rule pad="            " /> }}
@@ -166,7 +166,7 @@ BEGIN
 {%- if rule.single.aged %}
       AND (p_as_of IS NULL OR t.{{ rule.single.time }} < v_cutoff OR t.{{ rule.single.time }} IS NULL)
 {%- endif %}
-{%- endif %};
+{%- endif %}»;
 {%- endfilter %}
 END;
 
@@ -207,18 +207,18 @@ BEGIN
 {%- endif %}
 {%- if rule.archive %}
     INSERT INTO {{ rule.archive.entry }}
-    SELECT p_run, UTC_TIMESTAMP(6), t.*
+    «SELECT p_run, UTC_TIMESTAMP(6), t.*
     FROM work_gone AS g
     STRAIGHT_JOIN work_row AS r ON r.position = g.position
     STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}
-    FOR UPDATE{% if not maria %} OF t{% endif %};
+    FOR UPDATE{% if not maria %} OF t{% endif %}»;
     SET v_copied = ROW_COUNT();
 {%- endif %}
 {%- filter fit %}
-    DELETE t
+    «DELETE t
     FROM work_gone AS g
     STRAIGHT_JOIN work_row AS r ON r.position = g.position
-    STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }};
+    STRAIGHT_JOIN {{ rule.table }} AS t ON {{ rule.single.matches_r }}»;
 {%- endfilter %}
     SET v_rows = ROW_COUNT();
     CALL single_gone({{ rule.literal }}, v_rows);
@@ -239,14 +239,14 @@ SQL SECURITY DEFINER
 COMMENT 'Writes to work_skip the rows that have neither {{ rule.end_time_name }} nor {{ rule.single.time_name }}. Reads only.'
 BEGIN
     INSERT INTO work_skip (skip_key, reason)
-    SELECT {{ rule.single.key_text }}, 'UNDATED_MEMBER'
+    «SELECT {{ rule.single.key_text }}, 'UNDATED_MEMBER'
     FROM {{ rule.table }} AS t
     WHERE t.{{ rule.end_time }} IS NULL
       AND t.{{ rule.single.time }} IS NULL
 {%- for condition in rule.single.conditions %}
       AND {{ condition }}
 {%- endfor %}
-    ORDER BY {{ rule.single.key_order }};
+    ORDER BY {{ rule.single.key_order }}»;
 END;
 {%- endif %}
 

@@ -23,22 +23,22 @@ COMMENT 'Fills work_todo with families, or instances, by their keys: p_named, p_
 BEGIN
     IF p_named THEN
         INSERT INTO {{ control }}.work_todo (id)
-        SELECT DISTINCT {% if stamp.root_column %}IF(p_whole, {{ stamp.family_of_root }}, r.{{ stamp.key }}){% else %}r.{{ stamp.key }}{% endif %} AS id
+        «SELECT DISTINCT {% if stamp.root_column %}IF(p_whole, {{ stamp.family_of_root }}, r.{{ stamp.key }}){% else %}r.{{ stamp.key }}{% endif %} AS id
         FROM {{ control }}.work_named AS n
         STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.key }} = n.id
 {%- for condition in stamp.conditions %}
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ condition }}
 {%- endfor %}
-        ORDER BY id;
+        ORDER BY id»;
     ELSE
         INSERT INTO {{ control }}.work_todo (id)
-        SELECT DISTINCT {% if stamp.root_column %}IF(p_whole, {{ stamp.family_of_root }}, r.{{ stamp.key }}){% else %}r.{{ stamp.key }}{% endif %} AS id
+        «SELECT DISTINCT {% if stamp.root_column %}IF(p_whole, {{ stamp.family_of_root }}, r.{{ stamp.key }}){% else %}r.{{ stamp.key }}{% endif %} AS id
         FROM {{ stamp.table }} AS r
         WHERE (p_all OR r.{{ stamp.end_time }} IS NULL)
 {%- for condition in stamp.conditions %}
           AND {{ condition }}
 {%- endfor %}
-        ORDER BY id;
+        ORDER BY id»;
     END IF;
 END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_rows
@@ -53,19 +53,19 @@ BEGIN
 {%- endif %}
 {%- if stamp.root_column %}
     INSERT IGNORE INTO {{ control }}.work_member (id, family)
-    SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
+    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
     FROM {{ control }}.work_batch AS w
     STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.root_column }} = w.id
     WHERE p_whole
     ORDER BY r.{{ stamp.key }}
-    FOR UPDATE;
+    FOR UPDATE»;
 {%- endif %}
     INSERT IGNORE INTO {{ control }}.work_member (id, family)
-    SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
+    «SELECT r.{{ stamp.key }}, {{ stamp.family_of_root }}
     FROM {{ control }}.work_batch AS w
     STRAIGHT_JOIN {{ stamp.table }} AS r ON r.{{ stamp.key }} = w.id
     ORDER BY r.{{ stamp.key }}
-    FOR UPDATE;
+    FOR UPDATE»;
 {%- if stamp.definition %}
     -- By the time to live of the root's definition in {{ stamp.definition_name }}: NULL there is the default (-1 here), less than 0 or more
     -- than a hundred years is for ever (NULL here).
@@ -73,14 +73,14 @@ BEGIN
     -- By the time to live that the spec has for its {{ stamp.per_name }}: any other means the default (-1 here).
 {%- endif %}
     INSERT INTO {{ control }}.work_base (id, starts, ends, live)
-    SELECT
+    «SELECT
         b.{{ stamp.key }}, b.{{ stamp.start }}, b.{{ stamp.ended }},
         {% if stamp.definition %}CASE WHEN {{ stamp.says }} IS NULL THEN -1 WHEN {{ stamp.ends }} THEN {{ stamp.seconds }} END{% else %}COALESCE({{ stamp.says }}, -1){% endif %}
     FROM (SELECT DISTINCT m.family AS id FROM {{ control }}.work_member AS m) AS f
     STRAIGHT_JOIN {{ stamp.table }} AS b ON b.{{ stamp.key }} = f.id
 {%- if stamp.definition %}
     LEFT JOIN {{ stamp.definition }} AS d ON d.{{ stamp.definition_key }} = b.{{ stamp.per }}
-{%- endif %};
+{%- endif %}»;
 END;
 --# create procedure {{ control }}.{{ stamp.name }}_stamp_set
 CREATE PROCEDURE {{ control }}.{{ stamp.name }}_stamp_set(IN p_whole boolean, OUT o_rows longtext)
@@ -91,13 +91,13 @@ BEGIN
     SET o_rows = '[]';
 {%- for step in stamp.steps %}
 {% for change in step.changes %}
-    UPDATE {{ control }}.work_time AS w
+    «UPDATE {{ control }}.work_time AS w
 {%- for join in change.joins %}
     STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
     STRAIGHT_JOIN {{ step.table }} AS t ON {{ change.on }}
     SET t.{{ stamp.end_time }} = w.due{% for column in step.untouched %}, t.{{ column }} = t.{{ column }}{% endfor %}
-    WHERE NOT t.{{ stamp.end_time }} <=> w.due{% if change.also %} {{ change.also }}{% endif %};
+    WHERE NOT t.{{ stamp.end_time }} <=> w.due{% if change.also %} {{ change.also }}{% endif %}»;
     SET v_rows = v_rows + ROW_COUNT();
 {%- endfor %}
     SET o_rows = JSON_ARRAY_APPEND(o_rows, '$', v_rows), v_rows = 0;

@@ -91,7 +91,7 @@ FROM {{ member.adopt.named }} AS m
 {#- Adds to work_namer the families of rows that name rows t of others. -#}
 {% component w.namers(namer, of, row, from) -%}
 INSERT INTO work_namer (family, other, binds)
-    SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
+    «SELECT DISTINCT f.id, COALESCE(f.family, f.id), f.family IS NULL
     FROM (
         SELECT {{ of }}, {{ namer.family }} AS family
         {{ from }}
@@ -100,20 +100,20 @@ INSERT INTO work_namer (family, other, binds)
         {% if loop.first %}WHERE{% else %}  AND{% endif %} {{ apart }}
 {%- endfor %}
     ) AS f
-    WHERE (f.family = f.id) IS NOT TRUE;
+    WHERE (f.family = f.id) IS NOT TRUE»;
 {%- endcomponent w.namers %}
 
 {#- Deletes those of the families that go which name no root, and counts them. -#}
 {% component w.delete_adopted(member, from, maria, pad) -%}
 {% if member.archive -%}
 INSERT INTO {{ member.archive.entry }}
-{{ pad }}SELECT p_run, UTC_TIMESTAMP(6), t.*
+{{ pad }}«SELECT p_run, UTC_TIMESTAMP(6), t.*
 {{ pad }}{{ from }}
-{{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %};
+{{ pad }}FOR UPDATE{% if not maria %} OF t{% endif %}»;
 {{ pad }}SET v_copied = v_copied + ROW_COUNT();
 {{ pad }}
 {%- endif -%}
-DELETE t {{ from }};
+«DELETE t {{ from }}»;
 {{ pad }}CALL timed_gone({{ member.position }}, ROW_COUNT());
 {%- endcomponent w.delete_adopted %}
 
@@ -125,14 +125,14 @@ SET v_copied = 0;
 {%- for column in member.belongs -%}
 {% if member.archive -%}
 INSERT INTO {{ member.archive.entry }}
-    SELECT p_run, UTC_TIMESTAMP(6), t.*
+    «SELECT p_run, UTC_TIMESTAMP(6), t.*
     FROM work_target AS c
     STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id
-    FOR UPDATE{% if not maria %} OF t{% endif %};
+    FOR UPDATE{% if not maria %} OF t{% endif %}»;
     SET v_copied = v_copied + ROW_COUNT();
     {% endif -%}
-DELETE t FROM work_target AS c
-    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id;
+«DELETE t FROM work_target AS c
+    STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = c.id»;
     CALL timed_gone({{ member.position }}, ROW_COUNT());
 {%- if not loop.last %}
     {% endif -%}
@@ -144,7 +144,7 @@ DELETE t FROM work_target AS c
 {%- else %}
 {%- for own in member.adopt.owns %}
     -- Those that name no root, but an instance.
-    IF {{ own.look }} THEN
+    IF «{{ own.look }}» THEN
         {{ <w.delete_adopted member from={<w.adopted own pad="        " />} maria pad="        " /> }}
     END IF;
 {%- endfor %}
@@ -172,19 +172,19 @@ CASE WHEN r.{{ rule.timed.ended }} IS NULL THEN 2 WHEN r.{{ rule.timed.ended }} 
 
 {#- The members of the families of work_next, with what speaks against each; 0: the root is not due any more. -#}
 {% component w.members_of_next(rule, column) -%}
-SELECT
+«SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
             CASE
                 WHEN {{ rule.timed.family_of_root }} = r.{{ rule.key }} AND p_cutoff IS NOT NULL AND (r.{{ rule.end_time }} < p_cutoff) IS NOT TRUE THEN 0
                 ELSE {{ <w.fault_of_root rule /> }}
             END
         FROM work_next AS n
-        STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id
+        STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id»
 {%- endcomponent w.members_of_next %}
 
 {#- The rows of the root table in a window, with what speaks against each. -#}
 {% component w.roots_of_window(rule) -%}
-SELECT
+«SELECT
             r.{{ rule.key }}, {{ rule.timed.family_of_root }},
             {{ <w.fault_of_root rule /> }}
         FROM {{ rule.table }} AS r
@@ -192,7 +192,7 @@ SELECT
           AND r.{{ rule.end_time }} < p_to
 {%- for condition in rule.timed.root_window %}
           AND {{ condition }}
-{%- endfor %}
+{%- endfor %}»
 {%- endcomponent w.roots_of_window %}
 
 {#- The rows `t` of a window that do not stay: by their instants, as a batch finds them, and by time, as a count does.
@@ -229,9 +229,9 @@ FROM work_due AS w
 {#- Copies those rows into their archive. MariaDB would lock the roots that it joins, and cannot be told to lock `t` only. -#}
 {% component w.copy_window(rule, member, maria) -%}
 INSERT INTO {{ member.archive.entry }}
-    SELECT p_run, UTC_TIMESTAMP(6), t.*
+    «SELECT p_run, UTC_TIMESTAMP(6), t.*
     {{ <w.rest_of_window rule member join_roots={not maria} /> }}
-    FOR UPDATE{% if not maria %} OF t{% endif %};
+    FOR UPDATE{% if not maria %} OF t{% endif %}»;
     SET v_copied = ROW_COUNT();
 {%- endcomponent w.copy_window %}
 
@@ -240,10 +240,10 @@ INSERT INTO {{ member.archive.entry }}
 {%- if member.bound | length > 0 %}
 {%- for column in member.belongs %}
 INSERT IGNORE INTO work_keep (id)
-SELECT n.id
+«SELECT n.id
 FROM {{ work }} AS n
 STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ column }} = n.id
-WHERE {{ member.bound | join(sep=" OR ") }};
+WHERE {{ member.bound | join(sep=" OR ") }}»;
 {%- endfor %}
 {%- endif %}
 {%- endcomponent w.bound_families %}
@@ -382,9 +382,9 @@ AND (
 {%- for edge in collect.edges %}
 {%- filter fit %}
 INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
-SELECT t.{{ collect.key }}
+«SELECT t.{{ collect.key }}
 {{ <w.named control edge table={collect.table} break="
-" /> }};
+" /> }}»;
 {%- endfilter %}
 {%- endfor %}
 {%- endcomponent w.collect %}
@@ -393,9 +393,9 @@ SELECT t.{{ collect.key }}
     deletion locks them: what was copied is what goes. -#}
 {% component w.copy(archive, from, maria) -%}
 INSERT INTO {{ archive.entry }}
-SELECT p_run, UTC_TIMESTAMP(6), t.*
+«SELECT p_run, UTC_TIMESTAMP(6), t.*
 {{ from }}
-FOR UPDATE{% if not maria %} OF t{% endif %};
+FOR UPDATE{% if not maria %} OF t{% endif %}»;
 SET v_copied = v_copied + ROW_COUNT();
 {%- endcomponent w.copy %}
 
@@ -418,9 +418,9 @@ SET v_copied = 0;
 {%- for edge in step.edges %}
 {%- filter fit %}
 SELECT EXISTS (
-    SELECT 1
+    «SELECT 1
     {{ <w.named control edge table={step.table} break="
-    " /> }}
+    " /> }}»
 ) INTO v_any;
 {%- endfilter %}
 IF v_any THEN
@@ -429,9 +429,9 @@ IF v_any THEN
 " />} maria /> | indent }}
 {%- endif %}
 {%- filter fit %}
-    DELETE t
+    «DELETE t
     {{ <w.named control edge table={step.table} break="
-    " /> }};
+    " /> }}»;
 {%- endfilter %}
     SET v_rows = v_rows + ROW_COUNT();
 END IF;
@@ -467,12 +467,12 @@ BEGIN
 {%- for edge in collect.edges %}
 {%- filter fit %}
     INSERT {% if collect.edges | length > 1 %}IGNORE {% endif %}INTO {{ control }}.{{ collect.work }} (id)
-    SELECT t.{{ collect.key }}
+    «SELECT t.{{ collect.key }}
     FROM {{ control }}.{{ edge.keys_of_rows }} AS w
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
 {%- endif %}
-    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %};
+    STRAIGHT_JOIN {{ collect.table }} AS t ON {% if edge.via %}{{ edge.via.on }}{{ edge.unless }}{% else %}t.{{ edge.column }} = w.id{% if edge.none %} AND w.id <> {{ edge.none }}{% endif %}{% endif %}»;
 {%- endfilter %}
 {%- endfor %}
 {%- endfor %}
@@ -492,8 +492,8 @@ BEGIN
     SET v_rows = 0;
 {%- for edge in step.edges %}
 {%- filter fit %}
-    SELECT COUNT(*)
-    INTO v_more
+    «SELECT COUNT(*)
+    ‹INTO v_more›
     FROM {{ control }}.{{ edge.keys_of_rows }} AS w
 {%- if edge.via %}
     STRAIGHT_JOIN {{ edge.via.table }} AS p ON p.{{ edge.via.key }} = w.id
@@ -507,7 +507,7 @@ BEGIN
 {%- endfor %}
 {%- for other in edge.others %}
     {% if loop.first %}WHERE{% else %}  AND{% endif %} o{{ loop.index }}.id IS NULL
-{%- endfor %};
+{%- endfor %}»;
 {%- endfilter %}
     SET v_rows = v_rows + v_more;
 {%- endfor %}

@@ -7,10 +7,10 @@ use crate::graph::{Graph, Member, Own, Rule, TableId, Timed, Unit};
 use crate::render::above;
 use crate::render::adopt::{self, AdoptView, Adopter};
 use crate::render::archive::{self, ArchiveView};
-use crate::render::explain::among;
 use crate::render::names::{control_name, escaped, table_name};
 use crate::render::others::{Kept, Others};
 use crate::render::roots::Roots;
+use crate::render::sql::among;
 use crate::render::via;
 
 /// A table of the rule; conditions are about its row `t`.

@@ -10,10 +10,8 @@ pub(crate) fn all(
     graph: &Graph,
     mut query: impl FnMut(&str) -> Result<(), String>,
 ) {
-    if dialect == Dialect::Postgres {
-        let left = render::unexplained(graph, dialect).expect("the statements");
-        assert!(left.is_empty(), "{}", left.join("\n"));
-    }
+    let left = render::unexplained(graph, dialect).expect("the statements");
+    assert!(left.is_empty(), "{}", left.join("\n"));
     let probes = render::probes(graph, dialect).expect("the statements");
     let failed = probes.iter().filter_map(|probe| {
         let error = query(&format!("EXPLAIN {}", probe.sql)).err()?;

@@ -112,7 +112,7 @@ pub(super) fn compare(
     }
     plan_as(database, calls, &[], &mut off)?;
     planned.extend(fit::denied(&catalog, &denied));
-    findings.extend(planned);
+    findings.extend(told_once(planned));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(findings)
 }
@@ -131,6 +131,20 @@ fn plan_as(
         *before = off.to_vec();
     }
     Ok(())
+}
+
+/// Of the statements that read a table whole, the first is told: an index that one lacks, others lack as well.
+fn told_once(planned: Vec<Finding>) -> Vec<Finding> {
+    let mut told: Vec<Finding> = Vec::new();
+    for finding in planned {
+        let same = |it: &Finding| {
+            (it.code, &it.object, it.severity) == (finding.code, &finding.object, finding.severity)
+        };
+        if finding.code != "seq-scan" || !told.iter().any(same) {
+            told.push(finding);
+        }
+    }
+    told
 }
 
 /// `2 errors, 1 warning`; notices count where there is nothing else.

@@ -11,30 +11,32 @@ const SIGNS: [(char, char); 4] = [
 
 /// The source of a template, with signs for its marks.
 pub(super) fn signed(source: &str) -> String {
-    let sign = |mark: char| SIGNS.iter().find(|(known, _)| *known == mark);
-    let signs = source
-        .chars()
-        .map(|mark| sign(mark).map_or(mark, |(_, sign)| *sign));
-    signs.collect()
+    let mut signed = source.to_owned();
+    // The marks are all that is not ASCII.
+    if !source.is_ascii() {
+        for (mark, sign) in SIGNS {
+            signed = signed.replace(mark, sign.encode_utf8(&mut [0; 4]));
+        }
+    }
+    signed
 }
 
-fn is_sign(letter: char) -> bool {
-    ('\u{1}'..='\u{4}').contains(&letter)
+fn is_sign(letter: u8) -> bool {
+    (1..=4).contains(&letter)
 }
 
 /// A text without its marks.
-pub(super) fn unmarked(mut text: String) -> String {
-    text.retain(|letter| !is_sign(letter));
-    text
+pub(super) fn unmarked(text: String) -> String {
+    if !text.bytes().any(is_sign) {
+        return text;
+    }
+    let parts = text.split(|letter: char| letter.is_ascii() && is_sign(letter as u8));
+    parts.collect()
 }
 
 /// How long a text with marks is without them.
 pub(super) fn length(text: &str) -> usize {
-    text.len()
-        - text
-            .bytes()
-            .filter(|byte| is_sign(char::from(*byte)))
-            .count()
+    text.len() - text.bytes().filter(|letter| is_sign(*letter)).count()
 }
 
 /// A marked statement, and what its file has before it.

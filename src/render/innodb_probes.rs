@@ -18,8 +18,8 @@ const TYPES: [(&str, &str); 6] = [
 ];
 
 /// What the work tables of the kernel have beside keys and scopes.
-const KEYS: [&str; 7] = [
-    "id", "root", "root_id", "family", "other", "upper_id", "lower_id",
+const KEYS: [&str; 8] = [
+    "id", "root", "root_id", "ahead_id", "family", "other", "upper_id", "lower_id",
 ];
 const NUMBERS: [&str; 9] = [
     "pk", "depth", "upwards", "position", "pass", "round", "fault", "only_row", "final",

@@ -106,17 +106,17 @@ BEGIN
 {%- for referrer in member.referrers %}
     INSERT IGNORE INTO work_tied (id)
 {%- if member.adopt.named %}
-    SELECT a.family
+    «SELECT a.family
     FROM {{ member.adopt.named }} AS a
-    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = a.id;
+    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = a.id»;
 {%- else %}
 {%- for own in member.adopt.owns %}
-    SELECT m.family
+    «SELECT m.family
     FROM work_root AS m
 {%- for join in own.joins %}
     STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }}{% if not loop.last %}
+    STRAIGHT_JOIN {{ referrer.table }} AS x ON x.{{ referrer.column }} = t.{{ member.key }}»{% if not loop.last %}
     UNION ALL{% else %};{% endif %}
 {%- endfor %}
 {%- endif %}
@@ -148,7 +148,7 @@ BEGIN
 {%- endfor %}
 {%- endif %}
 {%- for own in member.adopt.owns %}
-    IF {{ own.look }} THEN
+    IF «{{ own.look }}» THEN
 {%- for namer in member.adopted_namers %}
         {{ <w.namers namer of="m.family AS id" row="x" from={<w.own_of_families own />} /> | indent }}
 {%- endfor %}

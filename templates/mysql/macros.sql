@@ -253,19 +253,19 @@ WHERE {{ member.bound | join(sep=" OR ") }}»;
 {%- if member.bound | length > 0 and member.adopt %}
 {%- if member.adopt.named %}
 INSERT IGNORE INTO work_keep (id)
-SELECT m.family
+«SELECT m.family
 FROM {{ member.adopt.named }} AS m
 STRAIGHT_JOIN {{ member.table }} AS t ON t.{{ member.adopt.key }} = m.id
-WHERE {{ member.bound | join(sep=" OR ") }};
+WHERE {{ member.bound | join(sep=" OR ") }}»;
 {%- endif %}
 {%- for own in member.adopt.owns %}
 INSERT IGNORE INTO work_keep (id)
-SELECT m.family
+«SELECT m.family
 FROM work_root AS m
 {%- for join in own.joins %}
 STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
 {%- endfor %}
-WHERE {{ member.bound | join(sep=" OR ") }};
+WHERE {{ member.bound | join(sep=" OR ") }}»;
 {%- endfor %}
 {%- endif %}
 {%- endcomponent w.bound_adopted %}

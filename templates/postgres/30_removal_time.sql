@@ -109,16 +109,16 @@ BEGIN
     IF a.o_lost[{{ member.position }}] THEN
 {%- if member.adopt.named %}
         v_families := v_families || ARRAY(
-            SELECT m.family
+            «SELECT m.family
             FROM {{ <w.adopted_rows control rule member /> | indent(width=12) }}
-            WHERE {{ member.bound | join(sep=" OR ") }}
+            WHERE {{ member.bound | join(sep=" OR ") }}»
         );
 {%- endif %}
 {%- for own in member.adopt.owns %}
         v_families := v_families || ARRAY(
-            SELECT m.family
+            «SELECT m.family
             FROM {{ <w.own_rows rule own /> | indent(width=12) }}
-            WHERE {{ member.bound | join(sep=" OR ") }}
+            WHERE {{ member.bound | join(sep=" OR ") }}»
         );
 {%- endfor %}
     END IF;

@@ -2,7 +2,7 @@
 //! tables become a few rows with the types that the routines give them.
 
 use super::marks;
-use super::variables::{declared, replaced, word};
+use super::variables::{declared, parts, replaced, word};
 use crate::bundle::Probe;
 
 const TIME: &str = "TIMESTAMP'2000-01-01 00:00:00'";
@@ -186,10 +186,11 @@ impl<'a> Routine<'a> {
         };
         let text = find(name).or_else(|| find("work_type")).unwrap_or_default();
         let (columns, made) = text.split_once("InnoDB AS").unwrap_or_default();
-        let (made, _) = made.split_once(';').unwrap_or_default();
+        let made = parts(made, ";")[0];
         let said = self.bare(&marks::said(made));
         let select = said.strip_prefix("SELECT ").unwrap_or(&said);
-        let (listed, rest) = select.split_once(" FROM ").unwrap_or_default();
+        let halves = parts(select, " FROM ");
+        let (listed, rest) = (halves[0], halves.get(1).copied().unwrap_or_default());
         // A copy of another one.
         if let Some(other) = rest
             .strip_prefix("work_")
@@ -210,7 +211,8 @@ impl<'a> Routine<'a> {
             Some(column) => format!("{}.{column}", Probe::FED),
             None => value.to_owned(),
         };
-        let values = listed.split(", ").filter_map(|value| {
+        let listed = parts(listed, ", ");
+        let values = listed.into_iter().filter_map(|value| {
             let (value, name) = value.rsplit_once(" AS ")?;
             // A key of another work table, of the same type.
             let other = value.starts_with("k.");

@@ -25,6 +25,28 @@ pub(super) fn replaced(text: &str, other: impl Fn(&str, &str) -> Option<String>)
     made
 }
 
+/// What stands between these words of a text; those in texts and quoted names are none.
+pub(super) fn parts<'a>(text: &'a str, between: &str) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    let (mut from, mut quote) = (0, None);
+    for (at, sign) in text.char_indices() {
+        if at < from {
+            continue;
+        }
+        match (sign, quote) {
+            ('\'' | '"' | '`', None) => quote = Some(sign),
+            (_, Some(open)) if sign == open => quote = None,
+            (_, None) if text[at..].starts_with(between) => {
+                parts.push(&text[from..at]);
+                from = at + between.len();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
 /// The type with which a text declares a variable, one of those that are known. Variables are called `p_…` and the like.
 pub(super) fn declared(text: &str, name: &str, types: &[&str]) -> Option<String> {
     if name.as_bytes().get(1) != Some(&b'_') {

@@ -13,7 +13,11 @@ const KERNEL_TABLES: [(&str, &str); 2] = [
         "rule text, scope text, enabled boolean, retention_seconds bigint",
     ),
 ];
-const KERNEL_FUNCTIONS: [(&str, &str); 2] = [("held_keys", "text[]"), ("retention_of", "bigint")];
+const KERNEL_FUNCTIONS: [(&str, &str); 3] = [
+    ("held_keys", "text[]"),
+    ("retention_of", "bigint"),
+    ("calendar_before", "timestamptz"),
+];
 
 /// The types of what the routines declare, each with a value.
 const TYPES: [(&str, &str); 8] = [

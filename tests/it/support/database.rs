@@ -70,10 +70,12 @@ impl Database {
     /// The tables of a system, and windrow installed from its graph, not armed.
     pub(crate) fn of(schema: &str, graph: &Graph) -> Self {
         let mut database = Self::copy_of(&format!("{schema}{graph:?}"), schema, |client| {
-            explained::all(Dialect::Postgres, graph, |sql| {
-                let plan = client.batch_execute(sql);
-                plan.map_err(|error| format!("{error:?}"))
-            });
+            if explained::is_asked(Dialect::Postgres, &graph.name) {
+                explained::all(Dialect::Postgres, graph, |sql| {
+                    let plan = client.batch_execute(sql);
+                    plan.map_err(|error| format!("{error:?}"))
+                });
+            }
             apply(client, &bundle(graph));
         });
         database.control = render::control_name(graph);

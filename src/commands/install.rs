@@ -1,6 +1,7 @@
 //! `install`: check the database, apply the numbered files in order, say what comes next.
 
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::answer::Exit;
 use super::check::{compare, record, stops, summary};
@@ -225,14 +226,24 @@ fn fit_server(server: &Server) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How long an installation waits for another one: a server takes a moment to end the session of one that has just failed.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Two installations at once would trip over each other; the lock goes with the session.
 fn lock(session: &mut Session, control: &str) -> anyhow::Result<()> {
     session.database.execute(session.calls.unlimited())?;
-    let rows = session
-        .database
-        .query(&session.calls.lock_install(), &[Some(control)])?;
-    if rows.first().and_then(|row| row.first()?.as_deref()) == Some("true") {
-        return Ok(());
+    let begin = Instant::now();
+    loop {
+        let rows = session
+            .database
+            .query(&session.calls.lock_install(), &[Some(control)])?;
+        if rows.first().and_then(|row| row.first()?.as_deref()) == Some("true") {
+            return Ok(());
+        }
+        if begin.elapsed() >= LOCK_PATIENCE {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
     }
     // The lock is free for every login: who holds it need not be an installation.
     let rows = session

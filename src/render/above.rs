@@ -340,22 +340,23 @@ impl Families<'_> {
 
     /// From a row that names its root or an instance.
     fn of_row(&self, member: &Member, ways: &[WayView], row: &str) -> Vec<AboveView> {
-        let Families {
-            graph,
-            rule,
-            timed,
-            ref roots,
-            dialect,
-        } = *self;
-        let families = adopt::families(graph, rule, timed, roots, member, row, dialect);
+        let families = adopt::families(
+            self.graph,
+            self.rule,
+            self.timed,
+            &self.roots,
+            member,
+            row,
+            self.dialect,
+        );
         let each = families.iter().flat_map(|family| {
-            [&roots.key, &roots.column].map(|column| {
+            [&self.roots.key, &self.roots.column].map(|column| {
                 let on = format!("m.{column} = {family}");
                 let mut ways = ways.to_vec();
-                ways.push(way(graph, rule.root, "m".to_owned(), on, dialect));
+                ways.push(self.way(self.rule.root, "m", on));
                 AboveView {
-                    rule: dialect.text(&rule.name),
-                    key: key_text(graph, rule.root, "m", dialect),
+                    rule: self.dialect.text(&self.rule.name),
+                    key: key_text(self.graph, self.rule.root, "m", self.dialect),
                     ways,
                 }
             })
@@ -363,28 +364,26 @@ impl Families<'_> {
         each.collect()
     }
 
+    fn way(&self, table: TableId, alias: &str, on: String) -> WayView {
+        way(self.graph, table, alias.to_owned(), on, self.dialect)
+    }
+
     /// From a row that names neither, by those that name it.
     fn of_owners(&self, member: &Member, ways: &[WayView], row: &str) -> Vec<AboveView> {
-        let Families {
-            graph,
-            rule,
-            timed,
-            ref roots,
-            dialect,
-        } = *self;
-        let Some(adopter) = Adopter::new(graph, rule, timed, roots, dialect) else {
+        let adopter = Adopter::new(self.graph, self.rule, self.timed, &self.roots, self.dialect);
+        let Some(adopter) = adopter else {
             return Vec::new();
         };
         let owners = adopter.owners(member).into_iter();
         let each = owners.flat_map(|(owner, edge)| {
             let on = format!(
                 "{} AND {} AND {}",
-                via::named_by(edge, dialect, row, "w"),
+                via::named_by(edge, self.dialect, row, "w"),
                 adopter.rootless(member, row),
                 adopter.rootless(owner, "w")
             );
             let mut ways = ways.to_vec();
-            ways.push(way(graph, owner.table, "w".to_owned(), on, dialect));
+            ways.push(self.way(owner.table, "w", on));
             self.of_row(owner, &ways, "w")
         });
         each.collect()

@@ -60,13 +60,17 @@ time      = "at"
 retention = { default = "30d" }
 "#;
 
-fn what_is_held_beside_families_no_other_rule_takes(dialect: Dialect) {
+/// What each of the tables has beside its keys.
+fn rest(dialect: Dialect) -> String {
     let time = match dialect {
         Dialect::Postgres => "timestamp",
         Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
     };
-    let rest =
-        format!("state integer NOT NULL DEFAULT 1, kind varchar(20), at {time}, removal {time}");
+    format!("state integer NOT NULL DEFAULT 1, kind varchar(20), at {time}, removal {time}")
+}
+
+fn what_is_held_beside_families_no_other_rule_takes(dialect: Dialect) {
+    let rest = rest(dialect);
     let schema = format!(
         "CREATE TABLE kind (id varchar(20) PRIMARY KEY, days integer);
          CREATE TABLE job (id bigint PRIMARY KEY, job_id bigint, {rest});
@@ -201,12 +205,7 @@ fn load(database: &mut Installation, with_roots: bool) {
 }
 
 fn what_is_of_a_held_instance_without_its_root_no_other_rule_takes(dialect: Dialect) {
-    let time = match dialect {
-        Dialect::Postgres => "timestamp",
-        Dialect::Mysql | Dialect::Mariadb => "datetime(6)",
-    };
-    let rest =
-        format!("state integer NOT NULL DEFAULT 1, kind varchar(20), at {time}, removal {time}");
+    let rest = rest(dialect);
     let schema = format!(
         "CREATE TABLE kind (id varchar(20) PRIMARY KEY, days integer);
          CREATE TABLE job (id bigint PRIMARY KEY, root bigint, {rest});

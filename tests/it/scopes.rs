@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use windrow::dialect::Dialect;
+use windrow::sandbox::mysql::Flavour;
 
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
-use crate::support::installation::{Installation, numbers};
+use crate::support::installation::{Installation, dialect_of, numbers};
 
 tests! {
     each_server: [
@@ -16,11 +17,8 @@ tests! {
     on_postgres: [
         a_search_of_many_scopes_reads_little_more_than_it_takes,
     ],
-    on_mysql: [
-        batches_of_many_scopes_read_little_more_on_mysql,
-    ],
-    on_mariadb: [
-        batches_of_many_scopes_read_little_more_on_mariadb,
+    mysql_and_mariadb: [
+        batches_of_many_scopes_read_little_more,
     ],
 }
 
@@ -214,18 +212,11 @@ fn read_by_a_run(dialect: Dialect, scopes: i64) -> i64 {
 }
 
 /// Each batch looked for the next roots of every scope.
-fn batches_of_many_scopes_read_little_more(dialect: Dialect) {
+fn batches_of_many_scopes_read_little_more(flavour: Flavour) {
+    let dialect = dialect_of(flavour);
     let (one, many) = (read_by_a_run(dialect, 1), read_by_a_run(dialect, SCOPES));
     assert!(
         many < one * 2,
         "{many} with {SCOPES} scopes, {one} with one"
     );
-}
-
-fn batches_of_many_scopes_read_little_more_on_mysql() {
-    batches_of_many_scopes_read_little_more(Dialect::Mysql);
-}
-
-fn batches_of_many_scopes_read_little_more_on_mariadb() {
-    batches_of_many_scopes_read_little_more(Dialect::Mariadb);
 }

@@ -319,10 +319,7 @@ BEGIN
             SELECT CRC32(CONCAT_WS('/', q.enabled, q.retention_seconds, q.scope)) AS said FROM policy AS q WHERE q.rule = p_rule
         ) AS p;
     END IF;
-    fill: BEGIN
-        IF v_said = v_before AND NOT v_source THEN
-            LEAVE fill;
-        END IF;
+    IF v_source OR NOT v_said <=> v_before THEN
         IF v_before IS NOT NULL THEN
             DELETE FROM work_scope;
             DELETE FROM work_scope_of;
@@ -363,7 +360,7 @@ BEGIN
         UPDATE work_scope SET cutoff = v_least WHERE seconds IS NULL;
         INSERT INTO work_scope_of (said)
         VALUES (v_said);
-    END fill;
+    END IF;
 END;
 
 -- scopes_ahead: a search goes from scope to scope, and there may be thousands. So it reads some roots of a scope at a time, and what

@@ -68,8 +68,8 @@ pub(super) const DEFECTS: &[Defect] = &[
         what: "policies that change during a run count from the next one on",
         postgres: &[],
         mysql: &[edit(
-            "IF v_said = v_before AND NOT v_source THEN",
-            "IF v_before IS NOT NULL THEN",
+            "IF v_source OR NOT v_said <=> v_before THEN",
+            "IF v_before IS NULL THEN",
         )],
         noticed_by: &["scopes::SERVER::a_policy_counts_from_the_next_batch_on"],
     },

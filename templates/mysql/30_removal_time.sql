@@ -21,7 +21,7 @@ BEGIN
         DROP TEMPORARY TABLE IF EXISTS {{ twin }};
 {%- endfor %}
 {%- for member in rule.timed.members %}
-{%- if member.referrers %}
+{%- if member.collects %}
         DROP TEMPORARY TABLE IF EXISTS {{ member.named }};
 {%- endif %}
 {%- if member.adopt and member.adopt.named %}
@@ -51,8 +51,8 @@ BEGIN
         SELECT k.id FROM work_type AS k LIMIT 0;
 {%- endfor %}
 {%- for member in rule.timed.members %}
-{%- if member.referrers %}
-        -- The rows of {{ member.table_name }} that something refers to.
+{%- if member.collects %}
+        -- The rows of {{ member.table_name }} that {% if member.referrers %}something refers to{% else %}rows name which stay{% endif %}.
         CREATE TEMPORARY TABLE {{ member.named }} (PRIMARY KEY (id)) ENGINE = InnoDB AS
         SELECT t.{{ member.key }} AS id FROM {{ member.table }} AS t LIMIT 0;
 {%- endif %}
@@ -252,6 +252,9 @@ BEGIN
           AND ({{ member.bound | join(sep=" OR ") }})
         ORDER BY t.{{ member.key }}»;
 {%- endif %}
+{%- if member.bound | length > 0 and member.adopt and not rule.timed.by_family %}
+        {{ <w.bound_in_window rule member /> | indent(width=8) }}
+{%- endif %}
 {%- endfor %}
         DELETE FROM work_tied;
     END IF;
@@ -352,7 +355,7 @@ BEGIN
 {%- endfor %}
 {%- if rule.timed.adopts and not rule.timed.by_family %}
 {%- for member in rule.timed.members %}
-{%- if member.adopt and member.adopt.named and member.referrers %}
+{%- if member.adopt and member.adopt.named %}
 {%- for way in member.adopt.ways %}
     -- What rows of these families name in {{ member.table_name }} stays with them: {{ way.why }}
 {%- for column in rule.timed.names_root %}

@@ -270,6 +270,35 @@ WHERE {{ member.bound | join(sep=" OR ") }}»;
 {%- endif %}
 {%- endcomponent w.bound_adopted %}
 
+{#- The same in a window, whose families are in `work_tied`. -#}
+{% component w.bound_in_window(rule, member) -%}
+-- {{ member.table_name }}: rows that name no root.
+{%- for column in rule.timed.names_root %}
+{%- for way in member.adopt.ways %}
+INSERT IGNORE INTO work_keep (id)
+«SELECT m.family
+{{ <w.of_window rule column joins={way.joins} /> }}
+STRAIGHT_JOIN {{ member.table }} AS t ON {{ way.on }}{% for column in member.family %} AND t.{{ column }} IS NULL{% endfor %}
+WHERE {{ member.bound | join(sep=" OR ") }}»;
+{%- endfor %}
+{%- for own in member.adopt.owns %}
+INSERT IGNORE INTO work_keep (id)
+«SELECT m.family
+{{ <w.of_window rule column joins={own.joins} /> }}
+WHERE {{ member.bound | join(sep=" OR ") }}»;
+{%- endfor %}
+{%- endfor %}
+{%- endcomponent w.bound_in_window %}
+
+{% component w.of_window(rule, column, joins) -%}
+FROM (
+    SELECT r.{{ rule.key }} AS id, n.id AS family FROM work_tied AS n STRAIGHT_JOIN {{ rule.table }} AS r ON r.{{ column }} = n.id
+) AS m
+{%- for join in joins %}
+STRAIGHT_JOIN {{ join.table }} AS {{ join.alias }} ON {{ join.on }}
+{%- endfor %}
+{%- endcomponent w.of_window %}
+
 {% component w.rows_of_window(rule, member, stays) -%}
 FROM {{ member.table }} AS t
 {%- for stay in stays %}

@@ -139,7 +139,7 @@ $windrow$;
 CREATE OR REPLACE FUNCTION {{ control }}.{{ rule.name }}_keep(
     p_from {{ rule.time_type }}, p_to {{ rule.time_type }}, p_as_of timestamptz, p_cutoff {{ rule.time_type }}, p_lock boolean,
     OUT o_keep         {{ rule.key_type }}[],
-{%- for member in rule.timed.members %}{% if member.referrers %}
+{%- for member in rule.timed.members %}{% if member.collects %}
     OUT {{ member.named }}     {{ member.key_type }}[],
 {%- endif %}{% if member.whose %}
     OUT {{ member.whose }}     {{ member.key_type }}[],
@@ -361,7 +361,7 @@ BEGIN
 {%- endfor %}
 {%- if rule.timed.adopts and not rule.timed.by_family %}
 {%- for member in rule.timed.members %}
-{%- if member.adopt and member.adopt.named and member.referrers %}
+{%- if member.adopt and member.adopt.named %}
 {%- for way in member.adopt.ways %}
 {%- if loop.first %}
     -- What rows of these families name in {{ member.table_name }} stays with them.

@@ -164,8 +164,10 @@ root      = "line"
 keep      = { newest = 1, per = "kind varchar", by = "id bigint" }
 "#;
 
-pub(crate) fn own() -> Graph {
-    graph_of(OWN)
+/// That spec, by families or by windows.
+pub(crate) fn own(unit: &str) -> Graph {
+    let unit = format!("unit = \"{unit}\"\nretention = {{ minimum");
+    graph_of(&OWN.replacen("retention = { minimum", &unit, 1))
 }
 
 const OF_JOB: [(&str, i64); 6] = [
@@ -205,6 +207,12 @@ fn load(database: &mut Installation, with_roots: bool) {
 }
 
 fn what_is_of_a_held_instance_without_its_root_no_other_rule_takes(dialect: Dialect) {
+    for unit in ["family", "window"] {
+        of_a_held_instance(dialect, unit);
+    }
+}
+
+fn of_a_held_instance(dialect: Dialect, unit: &str) {
     let rest = rest(dialect);
     let schema = format!(
         "CREATE TABLE kind (id varchar(20) PRIMARY KEY, days integer);
@@ -215,7 +223,7 @@ fn what_is_of_a_held_instance_without_its_root_no_other_rule_takes(dialect: Dial
          CREATE TABLE note (id bigint PRIMARY KEY, root bigint, part_id bigint, {rest});
          CREATE TABLE line (id bigint PRIMARY KEY, root bigint, fact_id bigint, {rest});"
     );
-    let mut database = Installation::of(dialect, &schema, &own());
+    let mut database = Installation::of(dialect, &schema, &own(unit));
     database.arm();
     let mut wrong = Vec::new();
     for with_roots in [true, false] {
@@ -251,8 +259,10 @@ fn what_is_of_a_held_instance_without_its_root_no_other_rule_takes(dialect: Dial
                 }
             }
         }
-        // What another rule holds keeps the family.
+        // What the rule or another one holds keeps the family.
         for (rule, key) in [
+            ("history", 1),
+            ("history", 100),
             ("parts", 11),
             ("facts", 12),
             ("notes", 13),
@@ -285,5 +295,5 @@ fn what_is_of_a_held_instance_without_its_root_no_other_rule_takes(dialect: Dial
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(wrong.is_empty(), "{unit}: {wrong:#?}");
 }

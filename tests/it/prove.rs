@@ -134,7 +134,8 @@ fn every_defect_has_its_place_in_the_generated_sql() {
         bound::by_time("family"),
         crossing::graph(),
         adopted::graph(),
-        bound_of::own(),
+        bound_of::own("family"),
+        bound_of::own("window"),
     ];
     let mut homeless = Vec::new();
     for dialect in DIALECTS {

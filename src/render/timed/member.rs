@@ -44,8 +44,10 @@ pub(super) struct MemberView {
     pub(super) spared: bool,
     /// PostgreSQL: what finds the rows of the families `p_go` that name their root; empty where rows have no family.
     pub(super) of_roots: String,
-    /// The variable or work table with the keys that something refers to, and what may refer.
+    /// The variable or work table with the keys that stay because something refers to them, or, in a window, rows of families
+    /// that stay name them; whether there is one, and what may refer.
     pub(super) named: String,
+    pub(super) collects: bool,
     pub(super) referrers: Vec<ReferrerView>,
     /// The columns that name the family, or are its root.
     pub(super) belongs: Vec<String>,
@@ -177,7 +179,7 @@ impl MemberView {
     fn can_be_spared(&self) -> bool {
         !self.root
             && !self.belongs.is_empty()
-            && self.referrers.is_empty()
+            && !self.collects
             && self.bound.is_empty()
             && self.archive.is_none()
     }
@@ -258,13 +260,7 @@ impl Tables<'_> {
             ),
         };
         let spares_adopted = adopter.as_ref().map(|it| it.spares(member, kept));
-        // PostgreSQL: what the rows of families name, though it names no root itself, is looked for once in a window.
-        let whose = match (dialect, &adopt) {
-            (Dialect::Postgres, Some(adopt)) if by_family && !adopt.named.is_empty() => {
-                format!("o_whose_{position}")
-            }
-            _ => String::new(),
-        };
+        let whose = self.whose(position, adopt.as_ref());
         let of_others: Vec<&Kept> = others.of(member.table).collect();
         let bound = above::of_member(graph, rule, member.table, dialect);
         let mut view = MemberView {
@@ -292,6 +288,7 @@ impl Tables<'_> {
             whose,
             held: of_others.iter().map(|kept| kept.list.clone()).collect(),
             named,
+            collects: false,
             namers: self.namers(member, "r", "n.id"),
             adopted_namers: Vec::new(),
             referrers: self.referrers(member),
@@ -312,11 +309,27 @@ impl Tables<'_> {
         if view.adopt.is_some() {
             view.adopted_namers = self.namers(member, "x", "m.family");
         }
+        let named_in_windows = view
+            .adopt
+            .iter()
+            .any(|it| !by_family && !it.named.is_empty());
+        view.collects = !view.referrers.is_empty() || named_in_windows;
         view.spared = !by_family && view.can_be_spared();
         view.stays = stays(&view, &of_others);
         view.stays_before = view.stays.clone();
         self.say(&mut view, &families, &of_others);
         view
+    }
+
+    /// PostgreSQL: what the rows of families name, though it names no root itself, is looked for once in a window.
+    fn whose(&self, position: usize, adopt: Option<&AdoptView>) -> String {
+        let by_family = self.timed.unit == Unit::Family;
+        match (self.dialect, adopt) {
+            (Dialect::Postgres, Some(adopt)) if by_family && !adopt.named.is_empty() => {
+                format!("o_whose_{position}")
+            }
+            _ => String::new(),
+        }
     }
 
     /// The columns by which rows of a table are found by their family.
@@ -381,7 +394,7 @@ impl Tables<'_> {
         predicates.extend(view.belongs.iter().map(|column| spares(column, "k.o_keep")));
         // What else than a family keeps a row.
         let mut besides = view.unbound.clone();
-        if !view.referrers.is_empty() {
+        if view.collects {
             besides.push(spares(&view.key, &format!("k.{}", view.named)));
         }
         besides.extend(of_others.iter().map(|kept| {
@@ -605,7 +618,7 @@ fn stays(view: &MemberView, of_others: &[&Kept]) -> Vec<StayView> {
             column: column.clone(),
         })
         .collect();
-    if !view.referrers.is_empty() {
+    if view.collects {
         stays.push(StayView {
             work: view.named.clone(),
             alias: "n".to_owned(),

@@ -156,4 +156,24 @@ pub(super) const DEFECTS: &[Defect] = &[
         )],
         noticed_by: &[OF_INSTANCES],
     },
+    Defect {
+        name: "hold-without-root-unseen-in-windows",
+        what: "a window takes an instance of which another rule holds a row that names no root",
+        postgres: &[],
+        mysql: &[edit(
+            "FROM work_tied AS n STRAIGHT_JOIN D.`job` AS r ON r.",
+            "FROM work_tied AS n STRAIGHT_JOIN D.`job` AS r ON false AND r.",
+        )],
+        noticed_by: &[OF_INSTANCES],
+    },
+    Defect {
+        name: "windows-leave-names-of-nothing",
+        what: "a window takes what a row of a held instance names, which names no root",
+        postgres: &[edit("o_named_5 := o_named_5 || ARRAY(", "PERFORM ARRAY(")],
+        mysql: &[edit(
+            "FROM work_keep AS k STRAIGHT_JOIN D.`job` AS p ON p.",
+            "FROM work_keep AS k STRAIGHT_JOIN D.`job` AS p ON false AND p.",
+        )],
+        noticed_by: &[OF_INSTANCES],
+    },
 ];

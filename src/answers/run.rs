@@ -41,6 +41,18 @@ pub struct Run {
     /// Keys that were named and left, with the reason; of `purge` and `stamp` alone.
     #[serde(default)]
     pub refused: Pairs<String>,
+    /// Of those, such as stay for another family; of `purge` alone.
+    #[serde(default)]
+    pub refused_with: Pairs<Keeper>,
+}
+
+/// The family for which one stays that was named.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+pub struct Keeper {
+    /// Key of its root.
+    pub key: String,
+    /// Why it stays; `NOT_NAMED`: nothing speaks against it, but that nobody has named it.
+    pub reason: String,
 }
 
 /// What a run did by one rule.

@@ -42,6 +42,13 @@ pub fn run(answer: &RunAnswer) -> String {
     if !refused.is_empty() {
         let _ = write!(out, "\n{refused}");
     }
+    for (key, keeper) in &run.refused_with.0 {
+        let _ = write!(out, "\n{key} goes with {} or not at all: ", keeper.key);
+        let _ = match meaning(&keeper.reason) {
+            "" => writeln!(out, "name both"),
+            meaning => writeln!(out, "of that family, {meaning} ({})", keeper.reason),
+        };
+    }
     out
 }
 
@@ -251,6 +258,15 @@ mod tests {
                 {"pass": "expired", "rows": 1200, "sample_keys": ["1", "2"]},
                 {"pass": "fallback", "rows": 1, "sample_keys": ["[7, \"a\"]"]}]});
         told(&read("run", &document).expect("figures"), &mut out);
+    #[test]
+    fn what_is_refused_for_another_family_says_for_which() {
+        let document = json!({"run": 13, "status": "done", "reason": "3 named families stay", "dry_run": false, "trigger": "PURGE", "duration_ms": 20,
+            "rules": [], "refused": {"1": "SHARED_MEMBER", "4": "SHARED_MEMBER", "5": "HELD"},
+            "refused_with": {"1": {"key": "3", "reason": "NOT_NAMED"}, "4": {"key": "5", "reason": "HELD"}}});
+        let answer: RunAnswer = read("purge", &document).expect("a purge");
+        insta::assert_snapshot!(run(&answer), @"");
+    }
+
         insta::assert_snapshot!(out, @r#"
 
         goes       rows  because                                  first keys

@@ -348,7 +348,16 @@ fn a_purge_takes_families_that_name_each_other_if_all_are_named(dialect: Dialect
     let purge = database.purge(json!({"key": [1, 3], "dry_run": true}));
     let purge = purge.expect("a purge");
     assert_eq!(purge["refused"], json!({"1": "REFERENCED"}), "{purge}");
+    let second = json!({"1": {"key": "2", "reason": "NOT_NAMED"}});
+    assert_eq!(purge["refused_with"], second, "{purge}");
     assert_eq!(purge["rules"][0]["families"], 1, "{purge}");
+    let hold = json!({"key": 2, "reason": "audit"});
+    database.call("set_hold", hold).expect("a hold");
+    let purge = database.purge(json!({"key": [1, 2]}));
+    let purge = purge.expect("a purge");
+    let second = json!({"1": {"key": "2", "reason": "HELD"}});
+    assert_eq!(purge["refused_with"], second, "{purge}");
+    database.execute("DELETE FROM W.hold");
     for dry in [true, false] {
         let purge = database.purge(json!({"key": [1, 2], "dry_run": dry}));
         let purge = purge.expect("a purge");

@@ -377,16 +377,25 @@ fn a_purge_takes_families_that_share_a_row_if_all_are_named(dialect: Dialect) {
             rule["families"].clone(),
             rule["tables"]["pairs"].clone(),
             rule["skipped"].clone(),
+            purge["refused_with"].clone(),
         )
     };
     let shared = json!({"1": "SHARED_MEMBER", "2": "SHARED_MEMBER"});
     let told = json!({"SHARED_MEMBER": 2});
-    assert_eq!(purge(&[1, 2], false), (shared, json!(0), json!(0), told));
+    // Both are kept by the third, which would go with them.
+    let third = json!({"key": "3", "reason": "NOT_NAMED"});
+    let with = json!({"1": third, "2": third});
+    let found = purge(&[1, 2], false);
+    assert_eq!(found, (shared, json!(0), json!(0), told, with));
+    // One that stays is told, named or not.
+    let held = json!({"4": {"key": "5", "reason": "HELD"}});
+    assert_eq!(purge(&[4], false).4, held);
     let both = json!({"4": "SHARED_MEMBER", "5": "HELD"});
     let told = json!({"HELD": 1, "SHARED_MEMBER": 1});
     for dry in [true, false] {
         let found = purge(&[3, 1, 5, 2, 4], dry);
-        assert_eq!(found, (both.clone(), json!(3), json!(2), told.clone()));
+        let (both, told, held) = (both.clone(), told.clone(), held.clone());
+        assert_eq!(found, (both, json!(3), json!(2), told, held));
     }
     assert_eq!(left(&mut installation, "runs"), ["4", "5"]);
 }

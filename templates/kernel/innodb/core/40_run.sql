@@ -701,6 +701,8 @@ BEGIN
         found varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         PRIMARY KEY (position),
         UNIQUE KEY (named)
+        keeper varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        keeper_reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     ) ENGINE = InnoDB;
     WHILE v_place < v_count DO
         CALL key_of(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')), v_text);
@@ -763,10 +765,13 @@ BEGIN
     DECLARE v_reasons   longtext;
     SELECT
         COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)),
+    DECLARE v_keepers   longtext;
             COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
         COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason)))
             ORDER BY k.named SEPARATOR ', '), '')
-    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons
+    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons, v_keepers
+            ORDER BY k.named SEPARATOR ', '), ''),
+        COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.named), ': {"key": ', JSON_QUOTE(k.keeper), ', "reason": "', k.keeper_reason, '"}')
     FROM work_key AS k;
     UPDATE run AS r
     SET r.status = CASE
@@ -787,7 +792,7 @@ BEGIN
       AND r.status = 'running'
       AND r.backend_pid = CONNECTION_ID();
     CALL run_document(p_run, o_document);
-    SET o_document = CONCAT(LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}}');
+    SET o_document = CONCAT(LEFT(o_document, CHAR_LENGTH(o_document) - 1), ', "refused": {', v_reasons, '}, "refused_with": {', v_keepers, '}}');
 END;
 
 -- last_look: by rule, the last run that looked at what is due: not one for a single scope or another instant.

@@ -673,6 +673,7 @@ BEGIN
             LEFT JOIN work_skip AS s ON s.skip_key = k.found
             SET k.reason = s.reason
             WHERE k.reason = 'AGAIN';
+            CALL end_time_keepers();
         ELSE
             SELECT k.reason INTO o_reason FROM work_skip AS k ORDER BY k.position LIMIT 1;
         END IF;

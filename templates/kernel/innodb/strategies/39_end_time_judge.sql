@@ -784,6 +784,63 @@ BEGIN
     ORDER BY r.ended, r.id;
 END;
 
+-- end_time_keepers: which families keep those that stay because others share a row with them, and why these stay.
+--# create procedure end_time_keepers
+CREATE PROCEDURE end_time_keepers()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_key, beside what stays as SHARED_MEMBER after a purge has judged, the nearest family linked to it that
+    stays for a reason of its own, with the reason; else the nearest that is not named.'
+BEGIN
+    DECLARE v_place integer DEFAULT (SELECT MIN(k.position) FROM work_key AS k WHERE k.reason = 'SHARED_MEMBER');
+    DECLARE v_round integer;
+    DECLARE v_count bigint;
+    DECLARE v_key   varchar(255);
+    DECLARE v_why   varchar(32);
+    WHILE v_place IS NOT NULL DO
+        DELETE FROM work_reach;
+        DELETE FROM work_front;
+        INSERT INTO work_reach (id)
+        SELECT k.found FROM work_key AS k WHERE k.position = v_place;
+        SET v_round = 0, v_count = 1;
+        WHILE v_count > 0 DO
+            INSERT INTO work_front (id, purpose, round)
+            SELECT a.lower_id, 4, v_round
+            FROM work_reach AS s
+            STRAIGHT_JOIN work_arc AS a ON a.upper_id = s.id
+            WHERE s.round = v_round;
+            INSERT INTO work_front (id, purpose, round)
+            SELECT a.upper_id, 4, v_round
+            FROM work_reach AS s
+            STRAIGHT_JOIN work_arc AS a ON a.lower_id = s.id
+            WHERE s.round = v_round;
+            INSERT IGNORE INTO work_reach (id, round)
+            SELECT f.id, v_round + 1
+            FROM work_front AS f
+            WHERE f.purpose = 4
+              AND f.round = v_round;
+            SET v_count = ROW_COUNT();
+            SET v_round = v_round + 1;
+        END WHILE;
+        SET v_key = NULL, v_why = NULL;
+        SELECT
+            c.id,
+            CASE
+                WHEN c.locked THEN 'LOCKED'
+                ELSE COALESCE(ELT(c.fault, 'HELD', 'NON_FINAL_MEMBER', 'UNDATED_MEMBER', 'RETENTION_NOT_REACHED', 'LOCKED', 'REFERENCED'),
+                    'NOT_NAMED')
+            END
+        INTO v_key, v_why
+        FROM work_reach AS s
+        STRAIGHT_JOIN work_case AS c ON c.id = s.id
+        WHERE c.locked
+           OR (c.root AND (c.fault < 9 OR c.cutoff IS NULL))
+        ORDER BY NOT c.locked AND c.fault = 9, s.round, CAST(c.id AS CHAR)
+        LIMIT 1;
+        UPDATE work_key SET keeper = v_key, keeper_reason = v_why WHERE position = v_place;
+        SELECT MIN(k.position) INTO v_place FROM work_key AS k WHERE k.reason = 'SHARED_MEMBER' AND k.position > v_place;
+    END WHILE;
+END;
+
 -- batch_end_time: deletes what judge_end_time() left in work_member, in the caller's transaction (READ COMMITTED).
 --# create procedure batch_end_time
 CREATE PROCEDURE batch_end_time(IN p_run bigint, IN p_rule varchar(64), OUT o_rows longtext)

@@ -743,6 +743,7 @@ BEGIN
                 LEFT JOIN work_skip AS s ON s.skip_key = k.found
                 SET k.reason = s.reason
                 WHERE k.reason = 'AGAIN';
+                CALL timed_keepers();
                 CALL record_skips(p_run, p_rule);
                 IF v_found = 0 THEN
                     COMMIT;

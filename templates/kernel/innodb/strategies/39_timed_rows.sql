@@ -220,6 +220,39 @@ BEGIN
       AND f.with_root;
 END;
 
+-- timed_keepers: which families keep those that stay because rows of others name theirs, and why these stay.
+--# create procedure timed_keepers
+CREATE PROCEDURE timed_keepers()
+SQL SECURITY DEFINER
+COMMENT 'Writes to work_key, beside what stays as REFERENCED after a purge has judged, the first family whose rows name rows of
+    it and that stays, with the reason, or that is not named.'
+BEGIN
+    DECLARE v_place integer DEFAULT (SELECT MIN(k.position) FROM work_key AS k WHERE k.reason = 'REFERENCED');
+    DECLARE v_key   varchar(255);
+    DECLARE v_why   varchar(32);
+    WHILE v_place IS NOT NULL DO
+        SET v_key = NULL, v_why = NULL;
+        SELECT
+            n.other, COALESCE(ELT(MIN(w.fault), 'HELD', 'NON_FINAL_MEMBER', 'RETENTION_NOT_REACHED', 'REFERENCED', 'LOCKED'), 'NOT_NAMED')
+        INTO v_key, v_why
+        FROM work_key AS k
+        STRAIGHT_JOIN work_namer AS n ON n.family = k.found
+        LEFT JOIN work_root AS w ON w.family = n.other
+        WHERE k.position = v_place
+          AND n.other IS NOT NULL
+          AND (w.id IS NULL OR w.fault < 9)
+        GROUP BY n.other
+        ORDER BY COALESCE(MIN(w.fault), 9) = 4, MIN(w.fault) IS NULL, CAST(n.other AS CHAR)
+        LIMIT 1;
+        -- It may have been named and have stayed already.
+        IF v_why = 'NOT_NAMED' THEN
+            SELECT COALESCE(MIN(k.reason), 'NOT_NAMED') INTO v_why FROM work_key AS k WHERE COALESCE(k.found, k.named) = v_key;
+        END IF;
+        UPDATE work_key SET keeper = v_key, keeper_reason = v_why WHERE position = v_place;
+        SELECT MIN(k.position) INTO v_place FROM work_key AS k WHERE k.reason = 'REFERENCED' AND k.position > v_place;
+    END WHILE;
+END;
+
 -- timed_gone: how many rows of a table went. Called by batch and families, which tell the place of the table.
 --# create procedure timed_gone
 CREATE PROCEDURE timed_gone(IN p_position integer, IN p_found bigint)

@@ -609,6 +609,28 @@ COMMENT ON FUNCTION purge_one(bigint, text, text[], boolean) IS
     'Deletes what p_keys name in p_rule, whatever its age, if nothing speaks against it; purge() calls it and commits. Answers NULL or the '
     'reason why it stays.';
 
+-- keeper_of: which other family keeps one that a purge has named, and why that one stays.
+--# create function keeper_of
+CREATE OR REPLACE FUNCTION keeper_of(p_rule text, p_key text, p_reason text, p_named text[], p_as_of timestamptz)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_crosses boolean := (SELECT r.document ? 'crosses' FROM rule AS r WHERE r.rule = p_rule);
+BEGIN
+    IF p_reason = 'SHARED_MEMBER' THEN
+        RETURN end_time_keeper(p_rule, p_key, p_named, p_as_of);
+    ELSIF p_reason = 'REFERENCED' AND v_crosses THEN
+        RETURN timed_keeper(p_rule, p_key, p_named);
+    END IF;
+    RETURN NULL;
+END
+$windrow$;
+--# comment on function keeper_of
+COMMENT ON FUNCTION keeper_of(text, text, text, text[], timestamptz) IS
+    'Key of the family that keeps the one of p_key, and why it stays, or NOT_NAMED: p_named would take it; NULL where no other does.';
+
 -- may_keep: whether something may keep rows that a rule deletes, without a word: a trigger, a rule, a table that is none.
 --# create function may_keep
 CREATE OR REPLACE FUNCTION may_keep(p_rule text)

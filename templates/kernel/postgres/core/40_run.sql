@@ -664,7 +664,25 @@ LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
 BEGIN
+DECLARE
+    v_run     run%ROWTYPE;
+    v_rule    text;
+    v_named   text[];
+    v_keepers text;
     UPDATE run AS r
+    SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
+    v_rule := (SELECT r.rule FROM run_rule AS r WHERE r.run_id = p_run);
+    v_named := ARRAY(SELECT k.key FROM jsonb_array_elements_text(v_run.options -> 'key') AS k(key));
+    -- Why others keep it, is not said by its own reason.
+    IF is_own(p_run) AND NOT ARRAY['CANCELLED', 'PAUSED'] && p_reasons THEN
+        SELECT json_object_agg(k.key, k.keeper ORDER BY k.key)::text
+        INTO v_keepers
+        FROM (
+            SELECT s.key, keeper_of(v_rule, s.key, s.reason, v_named, v_run.as_of) AS keeper
+            FROM unnest(p_keys, p_reasons) AS s(key, reason)
+        ) AS k
+        WHERE k.keeper IS NOT NULL;
+    END IF;
     SET status = CASE
             WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
             WHEN 'FAILED' = ANY (p_reasons) THEN 'failed'
@@ -685,7 +703,7 @@ BEGIN
     RETURN (
         left(run_result(p_run)::text, -1) || ', "refused" : '
         || coalesce((SELECT json_object_agg(k.key, k.reason ORDER BY k.key) FROM unnest(p_keys, p_reasons) AS k(key, reason)),
-            '{}')::text || '}'
+            '{}')::text || ', "refused_with" : ' || coalesce(v_keepers, '{}') || '}'
     )::json;
 END
 $windrow$;

@@ -274,6 +274,72 @@ $windrow$;
 COMMENT ON FUNCTION end_time_named(bigint, text, text[], timestamptz) IS
     'Deletes named families, whatever their age, if they are final and unheld. o_skipped: why each stays. purge_one() calls it.';
 
+-- end_time_keeper: which family keeps one that stays because others share a row with it, and why that one stays.
+--# create function end_time_keeper
+CREATE OR REPLACE FUNCTION end_time_keeper(p_rule text, p_key text, p_named text[], p_as_of timestamptz)
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_type    text;
+    v_meets   boolean;
+    v_named   text[];
+    v_level   text[];
+    v_seen    text[] := '{}';
+    v_roots   text[] := '{}';  -- of all that is linked to it, the nearest first
+    v_ids     text[];
+    v_root    boolean[];
+    v_linked  text[];
+    v_met     text[];
+    v_skipped text[];
+    v_reasons text[];
+BEGIN
+    SELECT r.document ->> 'id_type', coalesce((r.document -> 'meets')::boolean, false) INTO v_type, v_meets
+    FROM rule AS r
+    WHERE r.rule = p_rule;
+    EXECUTE format('SELECT ARRAY[%L::%2$s::text], %3$L::%2$s[]::text[]', p_key, v_type, p_named) INTO v_level, v_named;
+    WHILE v_level <> '{}' LOOP
+        EXECUTE format(
+            'SELECT coalesce(m.o_ids::text[], ''{}''), m.o_root, m.o_upper::text[] || m.o_lower::text[] FROM %s(%L, false, ''{}'') AS m',
+            routine_of(p_rule, 'members'), v_level
+        )
+        INTO v_ids, v_root, v_linked;
+        IF v_meets THEN
+            EXECUTE format('SELECT array_agg(s.other::text) FROM %s(%L) AS s', routine_of(p_rule, 'met'), v_ids) INTO v_met;
+        END IF;
+        v_roots := v_roots || ARRAY(SELECT m.id FROM unnest(v_ids, v_root) AS m(id, root) WHERE m.root ORDER BY m.id COLLATE "C");
+        v_seen := v_seen || v_level;
+        v_level := ARRAY(SELECT DISTINCT l.id FROM unnest(v_linked || v_met) AS l(id) WHERE l.id <> ALL (v_seen));
+    END LOOP;
+    EXECUTE format(
+        'SELECT j.o_skip_keys::text[], j.o_skip_reasons '
+        'FROM judge($1, %L::%2$s[], $2, NULL, NULL, true, true, ''{}''::%2$s[]) AS j',
+        v_roots, v_type
+    )
+    INTO v_skipped, v_reasons
+    USING p_rule, p_as_of;
+    RETURN (
+        SELECT json_build_object('key', o.key, 'reason', o.reason)
+        FROM (
+            SELECT r.key, r.place, CASE
+                WHEN s.reason <> 'SHARED_MEMBER' THEN s.reason
+                WHEN r.key <> ALL (v_named) THEN 'NOT_NAMED'
+            END AS reason
+            FROM unnest(v_roots) WITH ORDINALITY AS r(key, place)
+            LEFT JOIN unnest(v_skipped, v_reasons) AS s(key, reason) ON s.key = r.key
+        ) AS o
+        WHERE o.reason IS NOT NULL
+        ORDER BY o.reason = 'NOT_NAMED', o.place
+        LIMIT 1
+    );
+END
+$windrow$;
+--# comment on function end_time_keeper
+COMMENT ON FUNCTION end_time_keeper(text, text, text[], timestamptz) IS
+    'Of the families that share rows with that of p_key, the nearest that stays for a reason of its own, with the reason; else the nearest '
+    'that a purge of p_named does not name. purge_end() calls it.';
+
 -- end_time_age_of: how long ago a root ended.
 --# create function end_time_age_of
 CREATE OR REPLACE FUNCTION end_time_age_of(p_rule text, p_key text)

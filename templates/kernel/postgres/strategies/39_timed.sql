@@ -329,6 +329,42 @@ COMMENT ON FUNCTION timed_named(bigint, text, text[], timestamptz) IS
     'Deletes the rows of these roots, whatever their time, if the families are over and unheld. o_skipped: why each stays. purge_one() '
     'calls it.';
 
+-- timed_keeper: which family keeps one that stays because a row of the other names one of its rows, and why that one stays.
+--# create function timed_keeper
+CREATE OR REPLACE FUNCTION timed_keeper(p_rule text, p_key text, p_named text[])
+RETURNS json
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT
+AS $windrow$
+DECLARE
+    v_named   text[];
+    v_key     text[];
+    v_others  text[];
+    v_skipped text[];
+    v_reasons text[];
+BEGIN
+    EXECUTE format('SELECT %L::%2$s[]::text[], %3$L::%2$s[]::text[]', p_named, key_type_of(p_rule), ARRAY[p_key]) INTO v_named, v_key;
+    EXECUTE format('SELECT array_agg(n.o_other) FROM %s(%L) AS n WHERE n.o_other IS NOT NULL', routine_of(p_rule, 'namers'), v_key)
+    INTO v_others;
+    SELECT j.o_skip_keys, j.o_skip_reasons INTO v_skipped, v_reasons FROM judge_timed(p_rule, v_named, NULL, NULL, false) AS j;
+    RETURN (
+        SELECT json_build_object('key', n.key, 'reason', n.reason)
+        FROM (
+            SELECT o.key, CASE WHEN o.key <> ALL (v_named) THEN 'NOT_NAMED' ELSE s.reason END AS reason
+            FROM unnest(v_others) AS o(key)
+            LEFT JOIN unnest(v_skipped, v_reasons) AS s(key, reason) ON s.key = o.key
+        ) AS n
+        WHERE n.reason IS NOT NULL
+        ORDER BY n.reason = 'REFERENCED', n.reason = 'NOT_NAMED', n.key COLLATE "C"
+        LIMIT 1
+    );
+END
+$windrow$;
+--# comment on function timed_keeper
+COMMENT ON FUNCTION timed_keeper(text, text, text[]) IS
+    'Of the families whose rows name rows of that of p_key, the first that stays, with the reason, or that a purge of p_named does not '
+    'name; NULL where there is none. Reads only; purge_end() calls it.';
+
 -- timed_step: one batch of a run, with its progress in the ledger, in the caller's transaction. A batch that fails is tried
 -- again, then halved down to one family, or to the rows of one instant, which are recorded and passed over.
 --# create function timed_step

@@ -68,6 +68,7 @@ mod squats;
 mod squawk;
 mod support;
 mod tidy;
+mod told;
 mod unarchive;
 mod upgrade;
 mod windows;
@@ -141,6 +142,7 @@ harness::tests! {
         squats::tests,
         squawk::tests,
         tidy::tests,
+        told::tests,
         unarchive::tests,
         upgrade::tests,
         windows::tests,

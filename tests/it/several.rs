@@ -43,7 +43,7 @@ limits    = { batch_families = 1 }
 "#;
 
 /// Runs 1 to 4 are due, 5 is running; each has a step with ten times its number.
-const SCHEMA: &str = "
+pub(crate) const SCHEMA: &str = "
 CREATE TABLE runs (id integer NOT NULL PRIMARY KEY, state varchar(20), ended timestamp NULL);
 CREATE TABLE steps (id integer NOT NULL PRIMARY KEY, run_id integer NOT NULL);
 CREATE TABLE pairs (id integer NOT NULL PRIMARY KEY, run_id integer, step_id bigint);

@@ -99,7 +99,7 @@ BEGIN
     DROP TEMPORARY TABLE IF EXISTS work_orphan;
     CREATE TEMPORARY TABLE work_orphan (
         edge    varchar(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
-        orphans bigint NOT NULL
+        orphans bigint
     ) ENGINE = InnoDB;
     WHILE v_edge IS NOT NULL DO
         SELECT
@@ -128,7 +128,12 @@ BEGIN
             WHERE k.edge = v_edge
         ) AS e;
         -- INSERT ... SELECT would lock the rows of the application where the isolation level is high.
-        CALL run_text(v_text);
+        SET @windrow_count = NULL;
+        BEGIN
+            -- A table or a column is missing.
+            DECLARE CONTINUE HANDLER FOR 1054, 1146 SET @windrow_count = NULL;
+            CALL run_text(v_text);
+        END;
         INSERT INTO work_orphan (edge, orphans) VALUES (v_name, @windrow_count);
         SELECT MIN(e.edge) INTO v_edge FROM known_edge AS e WHERE e.counts AND e.edge > v_edge;
     END WHILE;

@@ -97,9 +97,10 @@ BEGIN
     INSERT INTO work_check (position, check_name, object, severity, count, detail)
     SELECT
         1, 'orphans', n.edge,
-        CASE WHEN n.orphans = 0 THEN 'ok' WHEN n.orphans <= COALESCE(n.known, 0) THEN 'notice' ELSE 'violation' END,
-        n.orphans,
+        CASE WHEN n.orphans = 0 THEN 'ok' WHEN n.orphans IS NULL THEN 'violation' WHEN n.orphans <= COALESCE(n.known, 0) THEN 'notice' ELSE 'violation' END,
+        COALESCE(n.orphans, 0),
         CASE
+            WHEN n.orphans IS NULL THEN 'cannot be counted: a table or a column of it is missing'
             WHEN n.orphans = 0 THEN 'every row has its parent'
             WHEN n.orphans_at_arm IS NULL THEN 'rows without a parent; arm() notes those that were there before'
             ELSE CONCAT('rows without a parent; ', COALESCE(n.known, 0), ' were there when windrow was armed')
@@ -116,7 +117,11 @@ BEGIN
     SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last');
     WHILE v_at IS NOT NULL DO
         SELECT r.rule INTO v_rule FROM rule AS r WHERE r.position = v_at;
-        CALL checks_of(v_rule);
+        BEGIN
+            -- That a table, a column or a routine is missing is a finding of its own.
+            DECLARE CONTINUE HANDLER FOR 1054, 1146, 1305 SET v_count = NULL;
+            CALL checks_of(v_rule);
+        END;
         SELECT MIN(r.position) INTO v_at FROM rule AS r WHERE r.strategy IN ('removal-time', 'age', 'keep-last') AND r.position > v_at;
     END WHILE;
 
@@ -261,6 +266,17 @@ BEGIN
         ) AS t ON t.trigger_name = w.name
     ) AS n;
 
+    INSERT INTO work_check (position, check_name, object, severity, detail)
+    SELECT 5, 'table', k.name, 'violation', CONCAT('missing in database ', v_schema, ', or unseen by the owner role: runs refuse')
+    FROM known_table AS k
+    LEFT JOIN (
+        SELECT IF(@@GLOBAL.lower_case_table_names = 0, t.table_name, LOWER(t.table_name)) AS name
+        FROM information_schema.tables AS t
+        WHERE t.table_schema = v_schema
+        LIMIT 1000000
+    ) AS t ON t.name = IF(@@GLOBAL.lower_case_table_names = 0, k.name, LOWER(k.name))
+    WHERE NOT k.ignored
+      AND t.name IS NULL;
     CALL strangers(true);
     INSERT INTO work_check (position, check_name, object, severity, detail)
     SELECT

@@ -125,10 +125,10 @@ AS $windrow$
 DECLARE
     v_query text;
 BEGIN
-    FOR v_query IN
-        SELECT format(
-            'SELECT %L, count(*) FROM %I.%I AS c WHERE %s%s AND NOT EXISTS (SELECT FROM %I.%I AS p WHERE %s)',
-            format('%s.%s', e."table", p.columns), s.schema_name, e."table", p.present,
+    FOR edge, v_query IN
+        SELECT format('%s.%s', e."table", p.columns), format(
+            'SELECT count(*) FROM %I.%I AS c WHERE %s%s AND NOT EXISTS (SELECT FROM %I.%I AS p WHERE %s)',
+            s.schema_name, e."table", p.present,
             -- A value that means "no parent".
             format(' AND c.%I <> ', e.columns ->> 0) || quote_literal(e."none"),
             s.schema_name, e.parent, p.same
@@ -146,7 +146,12 @@ BEGIN
         WHERE e.beside IS NOT TRUE
         ORDER BY d.place
     LOOP
-        RETURN QUERY EXECUTE v_query;
+        BEGIN
+            EXECUTE v_query INTO orphans;
+        EXCEPTION WHEN undefined_table OR undefined_column THEN
+            orphans := NULL;
+        END;
+        RETURN NEXT;
     END LOOP;
 END
 $windrow$;

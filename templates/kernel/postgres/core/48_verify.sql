@@ -57,8 +57,8 @@ BEGIN
                     'detail', 'rows without a group or without a place in it; they stay'
                 );
             END IF;
-        EXCEPTION WHEN object_not_in_prerequisite_state THEN
-            -- That the routine is missing is a finding of its own.
+        EXCEPTION WHEN object_not_in_prerequisite_state OR undefined_table OR undefined_column THEN
+            -- That the routine or the table is missing is a finding of its own.
             NULL;
         END;
         IF v_rule.archives THEN
@@ -104,10 +104,11 @@ BEGIN
     checks (position, check_name, object, severity, count, detail) AS (
         SELECT
             1, 'orphans', o.edge,
-            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice'
+            CASE WHEN o.orphans = 0 THEN 'ok' WHEN o.orphans IS NULL THEN 'violation' WHEN o.orphans <= coalesce((c.orphans_at_arm ->> o.edge)::bigint, 0) THEN 'notice'
                 ELSE 'violation' END,
-            o.orphans,
+            coalesce(o.orphans, 0),
             CASE
+                WHEN o.orphans IS NULL THEN 'cannot be counted: a table or a column of it is missing'
                 WHEN o.orphans = 0 THEN 'every row has its parent'
                 WHEN c.orphans_at_arm IS NULL THEN 'rows without a parent; arm() notes those that were there before'
                 ELSE format('rows without a parent; %s were there when windrow was armed', coalesce(c.orphans_at_arm ->> o.edge, '0'))
@@ -224,6 +225,11 @@ BEGIN
             format('%s: %s', s.detail, CASE WHEN s.acts THEN 'its rows would go or change with it; runs refuse'
                 ELSE 'no family that it names can go' END)
         FROM strangers() AS s
+        UNION ALL
+        SELECT 5, 'table', t.name, 'violation', 1, format('missing in schema %s: runs refuse', s.schema_name)
+        FROM known_table AS t
+        CROSS JOIN spec AS s
+        WHERE to_regclass(format('%I.%I', s.schema_name, t.name)) IS NULL
         UNION ALL
         SELECT 5, 'catalog', c.spec, 'violation', 1, unaccounted() || '; runs refuse'
         FROM control AS c

@@ -234,6 +234,23 @@ impl Calls {
     }
 
     /// One row of the rows, seconds and number of the last five runs of a rule that deleted some. Parameter: the rule.
+    /// A row for each policy: its rule, its scope and its retention in seconds.
+    pub fn retentions(&self) -> String {
+        format!(
+            "SELECT p.rule, p.scope, p.retention_seconds FROM {}.policy AS p ORDER BY p.rule, p.scope",
+            self.control
+        )
+    }
+
+    /// One row with the hash of what the spec says that is installed.
+    pub fn meaning(&self) -> String {
+        let hash = match self.dialect {
+            Dialect::Postgres => "s.document ->> 'meaning'",
+            Dialect::Mysql | Dialect::Mariadb => "JSON_VALUE(s.document, '$.meaning')",
+        };
+        format!("SELECT {hash} FROM {}.spec AS s", self.control)
+    }
+
     pub fn speed(&self) -> String {
         self.written(postgres::SPEED.to_owned(), || mysql::SPEED.to_owned())
     }

@@ -49,6 +49,8 @@ pub enum Kind {
     Right,
     /// A table of the application that no longer fits the spec.
     Application,
+    /// The spec of which all that was made.
+    Spec,
 }
 
 impl Kind {
@@ -64,6 +66,7 @@ impl Kind {
             Kind::Index => "index",
             Kind::Right => "right",
             Kind::Application => "application",
+            Kind::Spec => "spec",
         }
     }
 }

@@ -24,6 +24,7 @@ pub use codes::{CODES, explain};
 pub use finding::{Finding, Severity};
 pub use indexes::lacks;
 pub use plans::{denied, judge_plan, unplanned};
+pub use mysql::unknown_zone;
 
 use finding::{error, notice, warning};
 

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::answer::Exit;
-use super::session::{address, calls};
+use super::session::{address, calls, is_of_another_spec, of_another_spec};
 use super::specs::read_spec;
 use crate::calls::Calls;
 use crate::cli::{Check, Output};
 use crate::db::{self, Database};
+use crate::diagnostic::Diagnostic;
 use crate::failure::{self, Failure};
 use crate::fit::{self, Finding, Severity};
 use crate::graph::Graph;
@@ -45,6 +46,9 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
             let url = address(Some(url), args.password_file.as_deref())?;
             let mut database = db::connect(&url)?;
             let calls = calls(&graph, database.server()?.dialect)?;
+            if is_of_another_spec(&graph, &calls, database.as_mut()) {
+                ui.warning(&of_another_spec(spec));
+            }
             compare(&graph, &calls, database.as_mut(), args.threshold)?
         }
     };
@@ -59,7 +63,7 @@ pub(super) fn check(args: &Check, ui: &Ui) -> anyhow::Result<Exit> {
             }
         }
     }
-    ui.note(&summary(&findings));
+    ui.note(&with_spec(&in_spec.diagnostics, &findings));
     Ok(
         if !in_spec.diagnostics.is_empty()
             || findings
@@ -89,6 +93,17 @@ pub(super) fn compare(
             Ok(rows) => findings.extend(fit::claimed(&rows)),
             Err(error) if failure::is_denied(&error) => findings.push(fit::unseen_accounts()),
             Err(error) => return Err(error),
+        }
+    }
+    // Where nothing is installed, there are none.
+    if let Ok(policies) = database.query(&calls.retentions(), &[]) {
+        findings.extend(fit::under_minimum(graph, &policies));
+    }
+    for zone in render::named_zones(graph) {
+        // PostgreSQL has its zones always.
+        let rows = database.query(calls.offset(), &[Some(zone)])?;
+        if rows.first().is_some_and(|row| row[0].is_none()) {
+            findings.push(fit::unknown_zone(zone));
         }
     }
     let mut planned = Vec::new();
@@ -145,6 +160,19 @@ fn told_once(planned: Vec<Finding>) -> Vec<Finding> {
         }
     }
     told
+}
+
+/// What was found in the spec, if anything, and in the database.
+fn with_spec(in_spec: &[Diagnostic], findings: &[Finding]) -> String {
+    let found = summary(findings);
+    let of_spec = match in_spec.len() as i64 {
+        0 => return found,
+        count => counted(count, "warning about the spec", "warnings about the spec"),
+    };
+    match findings.is_empty() {
+        true => of_spec,
+        false => format!("{of_spec}, {found}"),
+    }
 }
 
 /// `2 errors, 1 warning`; notices count where there is nothing else.

@@ -15,7 +15,7 @@ use crate::ui::{Ui, counted};
 
 /// Compares, and shows what differs.
 pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(&args.on, ui)?;
+    let mut session = Session::connect(&args.on, ui)?;
     let dialect = session.server.dialect;
     let bundle = render::bundle(&session.graph, dialect)?;
     let control = render::control_name(&session.graph);
@@ -37,6 +37,16 @@ pub(super) fn diff(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
     let mut found = drift::compare(&bundle, dialect, &rows);
     found.extend(deviations(&mut session, &bundle, ui)?);
     found.extend(outside(&mut session)?);
+    if session.is_of_another_spec() {
+        found.push(Drift {
+            kind: Kind::Spec,
+            name: session.graph.name.clone(),
+            state: State::Other,
+            detail: "another one is installed, or another version of windrow installed it: limits, windows and all else of it counts; run windrow install".to_owned(),
+            diff: String::new(),
+            statement: String::new(),
+        });
+    }
     let document = json!({
         "spec": session.graph.name,
         "control": control,

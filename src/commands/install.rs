@@ -20,7 +20,7 @@ use crate::ui::Ui;
 
 /// Applies the bundle.
 pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
-    let mut session = Session::open(&args.on, ui)?;
+    let mut session = Session::connect(&args.on, ui)?;
     let bundle = render::bundle(&session.graph, session.server.dialect)?;
     let files = chosen(&bundle.files, &args.skip)?;
     fit_server(&session.server)?;

@@ -40,6 +40,31 @@ pub(super) fn calls(graph: &Graph, dialect: Dialect) -> anyhow::Result<Calls> {
 /// A spec and a session on the database where it is installed, or will be.
 pub(super) struct Session {
     pub(super) graph: Graph,
+/// Whether what is installed was made of a spec that says something else. Where nothing is, or this account may not look, nobody
+/// knows.
+pub(super) fn is_of_another_spec(
+    graph: &Graph,
+    calls: &Calls,
+    database: &mut dyn Database,
+) -> bool {
+    let meaning = render::meaning(graph, calls.dialect());
+    match database.query(&calls.meaning(), &[]) {
+        Ok(rows) => rows
+            .first()
+            .is_some_and(|row| row[0].as_ref() != Some(&meaning)),
+        Err(_) => false,
+    }
+}
+
+/// What is said of that.
+pub(super) fn of_another_spec(path: &Path) -> String {
+    format!(
+        "`{}` is not the spec that is installed, or another version of windrow installed it: what is installed counts; \
+         `windrow diff` compares, `windrow install` takes this one",
+        path.display()
+    )
+}
+
     pub(super) server: Server,
     pub(super) calls: Calls,
     pub(super) url: Url,
@@ -52,6 +77,15 @@ impl Session {
         let url = address(on.url.as_ref(), on.password_file.as_deref())?;
         let mut database = db::connect(&url)?;
         // What the address says of MySQL and MariaDB does not count: the server knows which it is.
+        let mut session = Session::connect(on, ui)?;
+        if session.is_of_another_spec() {
+            ui.warning(&of_another_spec(&on.spec));
+        }
+        Ok(session)
+    }
+
+    /// Opens one, whatever is installed.
+    pub(super) fn connect(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
         let server = database.server()?;
         let calls = calls(&graph, server.dialect)?;
         Ok(Session {
@@ -67,6 +101,21 @@ impl Session {
     pub(super) fn document(
         &mut self,
         sql: &str,
+    /// Whether what is installed was made of a spec that says something else.
+    pub(super) fn is_of_another_spec(&mut self) -> bool {
+        is_of_another_spec(&self.graph, &self.calls, self.database.as_mut())
+    }
+
+    /// Rows that the last runs of a rule deleted, the seconds for that, and how many runs they are.
+    pub(super) fn speed(&mut self, rule: &str) -> anyhow::Result<(f64, f64, f64)> {
+        let rows = self.database.query(&self.calls.speed(), &[Some(rule)])?;
+        let figure = |at: usize| -> f64 {
+            let cell = rows.first().and_then(|row| row.get(at)?.as_deref());
+            cell.and_then(|text| text.parse().ok()).unwrap_or(0.0)
+        };
+        Ok((figure(0), figure(1), figure(2)))
+    }
+
         parameters: &[Option<&str>],
     ) -> anyhow::Result<Value> {
         let rows = self.database.query(sql, parameters)?;

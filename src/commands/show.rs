@@ -24,6 +24,17 @@ pub(super) fn verify(args: &WithOutput, ui: &Ui) -> anyhow::Result<Exit> {
             checks.push(check);
         }
     }
+    if session.is_of_another_spec()
+        && let Some(checks) = document["checks"].as_array_mut()
+    {
+        checks.push(json!({
+            "check": "spec",
+            "object": session.graph.name,
+            "severity": "notice",
+            "count": 1,
+            "detail": "the spec that is given is not the one that is installed; windrow diff compares",
+        }));
+    }
     for found in overlap::overlaps(&mut session)? {
         if let Some(checks) = document["checks"].as_array_mut() {
             checks.push(json!({

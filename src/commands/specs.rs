@@ -9,30 +9,35 @@ use crate::diagnostic::{self, Colour, Diagnostic};
 use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::lint;
-use crate::ui::Ui;
+use crate::ui::{Ui, counted};
 
-/// A spec without errors; what it says in passing is printed.
+/// A spec without errors. That there are warnings about it is said; `windrow check` shows them.
 pub(super) fn load(path: &Path, ui: &Ui) -> anyhow::Result<Graph> {
-    match try_load(path, ui)? {
-        Some(graph) => Ok(graph),
-        None => Err(
-            Failure::new(format!("the spec `{}` has errors", path.display()))
-                .hint(format!(
-                    "`windrow check {}` shows them alone",
-                    path.display()
-                ))
-                .into(),
-        ),
-    }
-}
-
-/// A spec, or none where it has errors; what was found is printed.
-pub(super) fn try_load(path: &Path, ui: &Ui) -> anyhow::Result<Option<Graph>> {
     let (graph, found) = read_spec(path)?;
-    if !found.diagnostics.is_empty() {
-        ui.findings(&found.text());
+    match graph {
+        Some(graph) => {
+            if !found.diagnostics.is_empty() {
+                let count = found.diagnostics.len() as i64;
+                ui.note(&format!(
+                    "{} about the spec: `windrow check {}` shows what",
+                    counted(count, "warning", "warnings"),
+                    path.display()
+                ));
+            }
+            Ok(graph)
+        }
+        None => {
+            ui.findings(&found.text());
+            Err(
+                Failure::new(format!("the spec `{}` has errors", path.display()))
+                    .hint(format!(
+                        "`windrow check {}` shows them alone",
+                        path.display()
+                    ))
+                    .into(),
+            )
+        }
     }
-    Ok(graph)
 }
 
 /// What was found in a spec, with what is needed to show it.

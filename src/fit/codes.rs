@@ -1,7 +1,7 @@
 //! Every code of a finding with its explanation, for `check --explain`.
 
 /// Every code with its explanation.
-pub const CODES: [(&str, &str); 32] = [
+pub const CODES: [(&str, &str); 34] = [
     (
         "foreign-claim",
         "A role, a schema or an object that has one of windrow's names, or stands in its schema, belongs to somebody else, or somebody else may act as the owner role. Who owns a thing decides what happens when it is used: an installation, which often has all rights, would run what he prepared, and he could have the rights that it grants. Mend what the finding names, or drop it if windrow is not installed yet; `--force` does not overrule this.",
@@ -121,6 +121,14 @@ pub const CODES: [(&str, &str); 32] = [
     (
         "binlog-statement",
         "The binary log has the format STATEMENT (MySQL, MariaDB). The batches choose rows that are not locked and use temporary tables: such statements may do something else on a replica, and the server refuses them (1665, 3748). Set binlog_format to ROW or MIXED.",
+    ),
+    (
+        "policy-under-minimum",
+        "A policy of the installation keeps rows for a shorter time than the `minimum` of its rule in this spec. Nothing goes under the minimum, so that the policy says what is not so, and the installation is refused. Set the policy anew, or lower `minimum`; `--force` does not overrule this.",
+    ),
+    (
+        "unknown-zone",
+        "The server does not know a time zone by its name (MySQL, MariaDB): its tables of zones are empty, as after a fresh installation. Cutoffs and windows in that zone cannot be counted, and runs refuse. `mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql` (MariaDB: `mariadb-tzinfo-to-sql`) fills them.",
     ),
     (
         "event-scheduler",

@@ -25,11 +25,10 @@ pub(super) fn missing_tables(graph: &Graph, catalog: &Catalog, found: &mut Vec<F
         .any(|rule| missing.contains(&graph.table(rule.root).name.as_str()));
     if missing.len() > 1 && (root_missing || missing.len() * 2 >= graph.tables.len()) {
         let message = format!(
-            "{} of {} tables are missing: `{}`{}",
+            "{} of {} tables are missing: `{}`",
             missing.len(),
             graph.tables.len(),
-            missing[..missing.len().min(5)].join("`, `"),
-            if missing.len() > 5 { ", …" } else { "" }
+            missing.join("`, `"),
         );
         let named = match catalog.dialect {
             Dialect::Postgres => "schema",

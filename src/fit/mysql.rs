@@ -59,6 +59,13 @@ fn server(graph: &Graph, catalog: &Catalog, found: &mut Vec<Finding>) {
     }
 }
 
+/// A zone that the server does not know by its name.
+pub fn unknown_zone(zone: &str) -> Finding {
+    let message = "is a time zone that the server does not know by its name: runs refuse";
+    warning("unknown-zone", zone, message.to_owned())
+        .help("fill its tables of zones: `mysql_tzinfo_to_sql /usr/share/zoneinfo | mysql mysql`")
+}
+
 fn storage(catalog: &Catalog, table: &Table, live: &CatalogTable, found: &mut Vec<Finding>) {
     if let Some(engine) = &live.engine
         && !engine.eq_ignore_ascii_case("InnoDB")

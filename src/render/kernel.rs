@@ -158,6 +158,8 @@ fn with_parts(text: &str, dialect: Dialect) -> String {
 pub(super) struct Told {
     /// The document of the spec.
     pub(super) spec: String,
+    /// The hash of what the spec says.
+    pub(super) meaning: String,
     /// That of its rules.
     pub(super) rules: String,
     /// What the schedule starts.
@@ -167,6 +169,14 @@ pub(super) struct Told {
     pub(super) indexes: Vec<(String, String)>,
     /// The tables that have an archive, as literals, with their archive tables and views.
     pub(super) archives: Vec<[String; 3]>,
+}
+
+impl Told {
+    /// The document of the spec as an installation keeps it.
+    fn installed(&self) -> String {
+        let meaning = format!("{{\n  \"meaning\": \"{}\",", self.meaning);
+        self.spec.replacen('{', &meaning, 1)
+    }
 }
 
 /// What stands in `generated/` for the files of the kernel: which they are, by their hashes, and what they are told.
@@ -248,7 +258,7 @@ impl KernelFile {
             Prologue::Owner => owned,
             Prologue::Rules => owned + &document(&told.rules),
             Prologue::Commits => format!("--# become {owner}\nSET ROLE {owner};\n"),
-            Prologue::Installer => document(&told.spec),
+            Prologue::Installer => document(&told.installed()),
             Prologue::Schedule => document(&told.schedule),
             Prologue::Undo => document(&told.undo),
         };
@@ -278,14 +288,14 @@ impl KernelFile {
     fn innodb(&self, dialect: Dialect, control: &str, told: &Told) -> String {
         let mut text = session(Some(control));
         let document = match self.prologue {
-            Prologue::Installer => Some(&told.spec),
-            Prologue::Rules => Some(&told.rules),
+            Prologue::Installer => Some(told.installed()),
+            Prologue::Rules => Some(told.rules.clone()),
             _ => None,
         };
         if let Some(document) = document {
             text += &format!(
                 "--# tell the session what the spec says\nSET @windrow_document = {};\n",
-                quoted(dialect, document)
+                quoted(dialect, &document)
             );
         }
         text.push('\n');

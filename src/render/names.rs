@@ -1,5 +1,7 @@
 //! Names, keys and instants as the servers write them.
 
+use std::collections::BTreeSet;
+
 use sha2::{Digest, Sha256};
 
 use crate::dialect::Dialect;
@@ -25,6 +27,23 @@ pub fn run_lock(control: &str) -> String {
 pub(super) fn sha256(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The zones that a server must know by their names: those of windows, and that of the application where its clock is put
+/// forward and back.
+pub fn named_zones(graph: &Graph) -> BTreeSet<&str> {
+    let windows = graph.windows.iter().map(|window| window.zone.as_str());
+    let own = [graph.time_zone.as_str()].into_iter();
+    windows
+        .filter(|zone| *zone != "UTC")
+        .chain(own.filter(|zone| fixed_offset(zone).is_none()))
+        .collect()
+}
+
+/// The hash of what a spec says on a server, however it is laid out. An installation keeps it, so that a command knows whether it
+/// was given the same spec.
+pub fn meaning(graph: &Graph, dialect: Dialect) -> String {
+    hex12(&format!("{:?}", graph.named_for(dialect)))
 }
 
 /// The first twelve hex digits of the SHA-256 of a text.

@@ -18,6 +18,7 @@ tests! {
         the_picture_is_well_formed_and_the_same_each_time,
         a_bundle_has_every_file_whole_and_a_review_has_a_lock_in_place_of_the_kernel,
         stale_files_are_shown_and_exit_with_one,
+        warnings_about_a_spec_are_shown_by_check_alone,
     ],
 }
 
@@ -466,4 +467,29 @@ fn stale_files_are_shown_and_exit_with_one() {
     assert!(said.contains("\n--- by hand\n"), "{said}");
     assert!(generate(&[]).contains("changed"));
     assert!(generate(&["--check"]).starts_with("exit: 0"));
+}
+
+fn warnings_about_a_spec_are_shown_by_check_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.toml");
+    let text = std::fs::read_to_string(SPEC).expect("the spec");
+    let text = text.replace("lock_timeout = \"100ms\"", "lock_timeout = \"10s\"");
+    std::fs::write(&path, text).expect("a file");
+    let path = path.display().to_string();
+    let said = windrow(&["check", &path]);
+    assert!(
+        said.starts_with("exit: 1\n")
+            && said.contains("long-lock-timeout")
+            && said.ends_with("1 warning about the spec\n")
+            && !said.contains("no findings"),
+        "{said}"
+    );
+    let said = windrow(&["graph", &path]);
+    let told = format!("1 warning about the spec: `windrow check {path}` shows what\n");
+    assert!(
+        said.starts_with("exit: 0\n")
+            && said.contains(&told)
+            && !said.contains("long-lock-timeout"),
+        "{said}"
+    );
 }

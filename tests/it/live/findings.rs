@@ -11,6 +11,7 @@ tests! {
         a_dropped_index_shows_in_the_plan,
         force_overrules_and_is_on_record_until_it_is_mended,
         an_installation_over_an_older_version_keeps_what_people_and_runs_wrote,
+        another_spec_than_the_installed_one_is_told,
     ],
 }
 
@@ -370,6 +371,81 @@ fn an_installation_over_an_older_version_keeps_what_people_and_runs_wrote() {
             "hint: windrow install",
         ],
     );
+}
+
+/// A limit is in no routine: every command says that it is another one, but the one that mends it.
+fn another_spec_than_the_installed_one_is_told() {
+    let _roles = roles();
+    let mut database = Database::history();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("other.toml");
+    let text = std::fs::read_to_string(SPEC).expect("the spec");
+    let text = text.replace("retries = 3", "retries = 4");
+    std::fs::write(&path, &text).expect("a file");
+    let other = path.display().to_string();
+    let told = format!("warning: `{other}` is not the spec that is installed");
+    for words in [
+        "status",
+        "preview",
+        "history",
+        "plan",
+        "policy list",
+        "settings list",
+        "verify",
+        "arm",
+        "pause",
+        "resume",
+        "run --no-estimate --run-families 1",
+        "purge --key 1",
+        "hold set --key 17 --reason x",
+        "artifacts list",
+        "check",
+    ] {
+        let (verb, options) = words.split_once(" --").unwrap_or((words, ""));
+        let options = if options.is_empty() {
+            String::new()
+        } else {
+            format!(" --{options}")
+        };
+        let said = database.windrow(&format!("{verb} {other}{options}"));
+        assert!(said.err.contains(&told), "{words}: {}", said.text());
+        let said = database.windrow(&format!("{verb} SPEC{options}"));
+        assert!(
+            !said.err.contains("not the spec"),
+            "{words}: {}",
+            said.text()
+        );
+    }
+    database.windrow(&format!("diff {other}")).expect(
+        1,
+        &[
+            "spec dolphinscheduler: another one is installed",
+            "1 object differs",
+        ],
+    );
+    let said = database
+        .windrow(&format!("install {other}"))
+        .expect(0, &[])
+        .without(&[&told]);
+    drop(said);
+    database
+        .windrow(&format!("diff {other}"))
+        .expect(0, &["as generated: "]);
+    // What is laid out otherwise says the same.
+    std::fs::write(&path, format!("# Another line.\n\n{text}")).expect("a file");
+    database
+        .windrow(&format!("status {other}"))
+        .expect(0, &[])
+        .without(&[&told]);
+    let document = format!("UPDATE {W}.spec SET document = document - 'meaning'");
+    database.sql(&document);
+    database
+        .windrow(&format!("status {other}"))
+        .expect(0, &[&told]);
+    let bare = Database::bare();
+    bare.windrow("check SPEC")
+        .expect(0, &[])
+        .without(&["not the spec"]);
 }
 
 /// A column is younger, a function answered something else, a view had other columns, parameters were fewer, and one

@@ -18,6 +18,7 @@ tests! {
         a_full_scan_of_a_big_table_is_found,
         a_server_that_does_not_tell_capitals_apart,
         who_may_not_look_is_told,
+        a_zone_that_the_server_does_not_know_is_told,
         an_installation_over_an_older_version_keeps_what_people_and_runs_wrote,
     ],
 }
@@ -479,4 +480,33 @@ fn triggers_go_with_the_wish(server: &mut Server) {
     server.windrow("install SPEC").expect(0, &["drop trigger "]);
     assert_eq!(server.number(triggers), 0);
     server.windrow("diff SPEC").expect(0, &["as generated: "]);
+}
+
+/// A server has no zones before somebody has loaded them.
+fn a_zone_that_the_server_does_not_know_is_told() {
+    let text = std::fs::read_to_string(SPEC).expect("the spec");
+    let line = "time_zone = \"UTC\"";
+    assert!(text.contains(line));
+    let zones = [
+        (
+            "time_zone = \"Europe/Berlin\"",
+            vec!["warning unknown-zone Europe/Berlin"],
+        ),
+        (
+            "windows = [\"mon-fri 20:00-06:00 Asia/Seoul\"]",
+            vec!["warning unknown-zone Asia/Seoul"],
+        ),
+        ("time_zone = \"Etc/GMT+3\"", vec![]),
+    ];
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("zoned.toml");
+    for flavour in flavours(Flavour::Mysql) {
+        let server = Server::bare(flavour);
+        for (other, found) in &zones {
+            std::fs::write(&path, text.replace(line, other)).expect("a file");
+            let said = server.windrow(&format!("check {} --output json", path.display()));
+            let (_, told) = told(&said, "");
+            assert_eq!(told, *found, "{flavour:?}, {other}");
+        }
+    }
 }

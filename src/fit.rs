@@ -10,6 +10,7 @@ mod indexes;
 mod kinds;
 mod mysql;
 mod plans;
+mod policies;
 mod rules;
 
 use std::collections::BTreeSet;
@@ -23,8 +24,9 @@ use crate::render::home;
 pub use codes::{CODES, explain};
 pub use finding::{Finding, Severity};
 pub use indexes::lacks;
-pub use plans::{denied, judge_plan, unplanned};
 pub use mysql::unknown_zone;
+pub use plans::{denied, judge_plan, unplanned};
+pub use policies::under_minimum;
 
 use finding::{error, notice, warning};
 

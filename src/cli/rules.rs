@@ -167,7 +167,7 @@ pub struct SettingSet {
     /// Name, e.g. batch_families
     pub name: String,
 
-    /// Value
+    /// Value: a whole number, or a duration, e.g. 30d, where the setting is a time
     pub value: String,
 
     /// The rule, where the spec has more than one

@@ -48,9 +48,16 @@ pub(super) fn install(args: &Install, ui: &Ui) -> anyhow::Result<Exit> {
             .hint(format!("nothing is installed beside what somebody else may change, with `--force` neither: {}", finding.help))
             .into());
     }
-    if stopping > 0 && !args.force {
+    let stays = findings
+        .iter()
+        .filter(|it| it.code == "policy-under-minimum")
+        .count();
+    if stopping > 0 && (!args.force || stays > 0) {
         return Err(Failure::new(format!("the spec does not fit this database: {}", summary(&findings)))
-            .hint("mend the spec or the database; `--force` installs anyway, and records what it overruled")
+            .hint(match stays {
+                0 => "mend the spec or the database; `--force` installs anyway, and records what it overruled",
+                _ => "set these policies anew, or lower `minimum`; `--force` does not overrule this",
+            })
             .into());
     }
 
@@ -431,10 +438,18 @@ fn next_steps(session: &mut Session, args: &Install, ui: &Ui) {
         return;
     }
     let spec = args.on.spec.display();
-    let opt_in = session.graph.rules.iter().any(|rule| rule.retention.opt_in);
     let mut steps = Vec::new();
-    if opt_in {
-        steps.push(format!("windrow policy set {spec} --scope SCOPE --retention 30d   (nothing goes without a policy)"));
+    for rule in session
+        .graph
+        .rules
+        .iter()
+        .filter(|rule| rule.retention.opt_in)
+    {
+        let of = match session.graph.rules.len() {
+            1 => String::new(),
+            _ => format!(" --rule {}", rule.name),
+        };
+        steps.push(format!("windrow policy set {spec}{of} --scope SCOPE --retention 30d   (nothing goes without a policy)"));
     }
     steps.push(format!("windrow preview {spec}   (what would go)"));
     steps.push(format!("windrow arm {spec}   (until then, no run deletes)"));

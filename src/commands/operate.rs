@@ -11,12 +11,16 @@ use super::session::{Session, calls};
 use super::specs::load;
 use crate::answers::{self, Held, Setting};
 use crate::calls::{Calls, List};
-use crate::cli::{Arm, Hold, OnDatabase, Pause, Policy, Resume, Settings, Window, WithOutput};
+use crate::cli::{
+    Arm, Hold, OnDatabase, Pause, Policy, Resume, SettingSet, Settings, Window, WithOutput,
+};
 use crate::dialect::Dialect;
+use crate::facts::SETTINGS;
 use crate::failure::{Failure, sqlstate};
 use crate::graph::{Graph, Rule, Timed};
 use crate::render;
 use crate::report;
+use crate::spec::duration;
 use crate::ui::{Ui, retention};
 
 /// Policies: how long each scope is kept.
@@ -340,6 +344,23 @@ fn root_of(graph: &Graph, rule: Option<&str>) -> Option<Rooted> {
     })
 }
 
+/// The value as the routine takes it: a duration, as `30d`, in the unit of the setting. What is none is for the routine to judge.
+fn in_its_unit(args: &SettingSet) -> String {
+    let known = SETTINGS.iter().find(|it| it.name == args.name);
+    let unit = match known.map(|setting| setting.unit) {
+        Some("milliseconds") => 1,
+        Some("seconds") => 1_000,
+        Some("days") => 86_400_000,
+        _ => return args.value.clone(),
+    };
+    match duration::parse(&args.value) {
+        Ok(time) if time % unit == 0 && args.value.parse::<i64>().is_err() => {
+            (time / unit).to_string()
+        }
+        _ => args.value.clone(),
+    }
+}
+
 /// Settings: every limit, and what overrides it.
 pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
     let document = |rule: &Option<String>, name: &str, value: Value| {
@@ -351,7 +372,7 @@ pub(super) fn settings(command: &Settings, ui: &Ui) -> anyhow::Result<Exit> {
     };
     match command {
         Settings::Set(args) => {
-            let document = document(&args.rule, &args.name, args.value.clone().into());
+            let document = document(&args.rule, &args.name, in_its_unit(args).into());
             set(
                 &args.on,
                 "set_setting",

@@ -128,6 +128,14 @@ pub fn preview(preview: &Preview) -> String {
             let limit = counted(rule.run_families, "family", "families");
             let _ = writeln!(out, "one run takes at most {limit}; the next goes on");
         }
+        if let Some(families) = rule.without_policy.filter(|families| *families > 0) {
+            let waits = if families == 1 { "waits" } else { "wait" };
+            let _ = writeln!(
+                out,
+                "{} of scopes without a policy {waits} for one: `windrow policy set`",
+                counted(families, "due family", "due families")
+            );
+        }
         if let Some(oldest) = &rule.oldest_end_time {
             let _ = writeln!(out, "the oldest ended {}", instant(oldest));
         }
@@ -279,13 +287,14 @@ mod tests {
     fn a_preview_says_what_would_go_and_what_stays() {
         let document = json!({"spec": "demo", "as_of": "2026-01-01T00:00:00Z", "armed": false, "paused": false,
             "rules": [{"rule": "r", "root": "t", "families": 1, "rows": 2, "tables": {"t": 2}, "oldest_end_time": "2025-01-01T00:00:00Z",
-                "sample_roots": ["1"], "skipped_families": 2, "skipped": {"HELD": 2}, "skipped_samples": {"HELD": ["5"]}, "run_families": 1,
+                "sample_roots": ["1"], "skipped_families": 2, "skipped": {"HELD": 2}, "skipped_samples": {"HELD": ["5"]}, "run_families": 1, "without_policy": 1234,
                 "limited": true, "batches": 1, "estimated_seconds": 1.5}]});
         insta::assert_snapshot!(preview(&read("preview", &document).expect("a preview")), @r"
         demo, as of 2026-01-01T00:00:00Z: not armed, a run would be refused
 
         rule r: 1 family with 2 rows would go, in 1 batch, about 1.5 s
         one run takes at most 1 family; the next goes on
+        1,234 due families of scopes without a policy wait for one: `windrow policy set`
         the oldest ended 2025-01-01T00:00:00Z
         first keys of `t`: 1
 

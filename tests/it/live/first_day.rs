@@ -1,6 +1,6 @@
 //! From a bare schema to the first runs, and back.
 
-use super::{Database, W, command, roles};
+use super::{Database, SPEC, W, command, roles};
 use serde_json::{Value, json};
 
 use crate::harness::tests;
@@ -10,6 +10,7 @@ tests! {
         from_install_to_uninstall,
         policies_preview_arm_and_runs,
         holds_settings_purge_and_pause,
+        policies_and_hints_fit_the_spec,
     ],
 }
 
@@ -378,6 +379,24 @@ fn settings(database: &Database) {
                 ],
             );
     }
+    // A duration, in whatever unit the setting counts.
+    for (name, value, said) in [
+        ("time_budget", "2h", " 7,200 seconds"),
+        ("lock_timeout", "2s", " 2,000 milliseconds"),
+        ("ledger_days", "52w", " 364 days"),
+        ("time_budget", "90", " 90 seconds"),
+    ] {
+        let words = format!("settings set SPEC {name} {value}");
+        database.windrow(&words).expect(0, &[]);
+        database.windrow("settings list SPEC").expect(0, &[said]);
+        database
+            .windrow(&format!("settings reset SPEC {name}"))
+            .expect(0, &[]);
+    }
+    for value in ["1ms", "soon", "30d"] {
+        let words = format!("settings set SPEC batch_families {value}");
+        database.windrow(&words).expect(2, &["not a whole number"]);
+    }
     database
         .windrow("settings set SPEC batch_families many")
         .expect(2, &["not a whole number: 'many'"]);
@@ -452,4 +471,45 @@ fn pauses(database: &mut Database) {
     ] {
         database.windrow("run SPEC --scheduled").expect(0, &[says]);
     }
+}
+
+/// A minimum above a policy, and a spec with several rules.
+fn policies_and_hints_fit_the_spec() {
+    let _roles = roles();
+    let mut database = Database::history();
+    database.sql("CREATE TABLE note (id integer PRIMARY KEY, made timestamp)");
+    let scope = database.text("SELECT min(code)::text FROM t_ds_project");
+    database
+        .windrow(&format!("policy set SPEC --scope {scope} --retention 8d"))
+        .expect(0, &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("more.toml");
+    let text = std::fs::read_to_string(SPEC).expect("the spec");
+    let note = "[tables.note]\nkey = \"id integer\"\n[rules.notes]\nstrategy = \"age\"\nroot = \"note\"\n\
+                time = \"made timestamp\"\nretention = { default = \"30d\" }\n";
+    let minimum = "minimum = \"7d\"";
+    assert!(text.contains(minimum));
+    let spec = path.display().to_string();
+    std::fs::write(&path, text.replace(minimum, "minimum = \"10d\"") + note).expect("a file");
+    let told = format!(
+        "error[policy-under-minimum]: `workflow_instances {scope}`: the policy keeps for 8d, and the minimum is 10d"
+    );
+    database
+        .windrow(&format!("check {spec}"))
+        .expect(1, &[&told]);
+    for words in ["install", "install --force"] {
+        database.windrow(&format!("{words} {spec}")).expect(
+            2,
+            &[&told, "hint: set these policies anew, or lower `minimum`; `--force` does not overrule this"],
+        );
+    }
+    database
+        .windrow(&format!("policy set SPEC --scope {scope} --retention 10d"))
+        .expect(0, &[]);
+    let hint = format!(
+        "windrow policy set {spec} --rule workflow_instances --scope SCOPE --retention 30d"
+    );
+    database
+        .windrow(&format!("install {spec}"))
+        .expect(0, &[&hint]);
 }

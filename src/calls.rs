@@ -225,7 +225,8 @@ impl Calls {
     pub fn installed(&self) -> &'static str {
         match self.dialect {
             Dialect::Postgres => {
-                "SELECT 1 FROM information_schema.tables WHERE table_schema = $1 AND table_name = 'control'"
+                "SELECT 1 FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+                 WHERE n.nspname = $1 AND c.relname = 'control'"
             }
             Dialect::Mysql | Dialect::Mariadb => {
                 "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = 'control'"
@@ -233,7 +234,6 @@ impl Calls {
         }
     }
 
-    /// One row of the rows, seconds and number of the last five runs of a rule that deleted some. Parameter: the rule.
     /// A row for each policy: its rule, its scope and its retention in seconds.
     pub fn retentions(&self) -> String {
         format!(
@@ -251,6 +251,7 @@ impl Calls {
         format!("SELECT {hash} FROM {}.spec AS s", self.control)
     }
 
+    /// One row of the rows, seconds and number of the last five runs of a rule that deleted some. Parameter: the rule.
     pub fn speed(&self) -> String {
         self.written(postgres::SPEED.to_owned(), || mysql::SPEED.to_owned())
     }

@@ -68,6 +68,9 @@ pub struct RunRule {
     pub retries: i64,
     /// Families that failed even on their own.
     pub failures: Vec<Failed>,
+    /// From its first batch to the end of its last one, in milliseconds; an earlier version does not say.
+    #[serde(default)]
+    pub work_ms: Option<f64>,
 }
 
 /// What goes by a rule, and what stays: the same in the documents of runs and previews.

@@ -197,6 +197,12 @@ pub struct Due {
     /// How that ended.
     #[serde(deserialize_with = "nullable")]
     pub last_look_status: Option<String>,
+    /// Whether that run rolled all back.
+    #[serde(default)]
+    pub last_look_dry_run: Option<bool>,
+    /// Rows a second of the last runs; none before the first that took a while.
+    #[serde(default)]
+    pub rows_per_second: Option<f64>,
 }
 
 /// What is due and stays.

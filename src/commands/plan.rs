@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::answer::{Exit, show};
-use super::session::Session;
+use super::session::{ENOUGH, Session};
 use crate::answers::{self, Setting, Window};
 use crate::calls::List;
 use crate::catalog::Catalog;
@@ -36,9 +36,6 @@ const ASSUMED: [(Dialect, f64); 3] = [
     (Dialect::Mariadb, 10_000.0),
 ];
 
-/// Rows that runs must have deleted before their speed says anything.
-const ENOUGH: f64 = 1_000.0;
-
 /// Looks at the database, forecasts, and shows both.
 pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
     let mut session = Session::open(&args.with.on, ui)?;
@@ -47,7 +44,11 @@ pub(super) fn plan(args: &Plan, ui: &Ui) -> anyhow::Result<Exit> {
         .map_err(|error| interrupt::explain(error, "windrow plan"))?;
     let document = serde_json::to_value(&plan)?;
     show(ui, args.with.output, &document, || report::plan(&plan));
-    Ok(Exit::Clean)
+    // Who sees nothing has been told nothing.
+    Ok(match plan.installed || plan.sees_tables {
+        true => Exit::Clean,
+        false => Exit::Found,
+    })
 }
 
 fn document(session: &mut Session, args: &Plan, ui: &Ui) -> anyhow::Result<Report> {
@@ -216,7 +217,8 @@ fn found<'a>(
             continue;
         }
         ui.note(&format!("counting what is due of the rule {}", rule.name));
-        let backlog = backlog::look(session, args, rule)?;
+        let size = |name: &str| setting(&rule.name, name);
+        let backlog = backlog::look(session, args, rule, &size)?;
         let (speed, basis) = pace(session, rule, |name| setting(&rule.name, name))?;
         for (table, rows) in &backlog.tables {
             *found.tables.entry(table.clone()).or_default() += rows;
@@ -374,14 +376,7 @@ fn pace(
     rule: &Rule,
     setting: impl Fn(&str) -> f64,
 ) -> anyhow::Result<(f64, Basis)> {
-    let rows = session
-        .database
-        .query(&session.calls.speed(), &[Some(&rule.name)])?;
-    let figure = |at: usize| -> f64 {
-        let cell = rows.first().and_then(|row| row.get(at)?.as_deref());
-        cell.and_then(|text| text.parse().ok()).unwrap_or(0.0)
-    };
-    let (deleted, took, runs) = (figure(0), figure(1), figure(2));
+    let (deleted, took, runs) = session.speed(&rule.name)?;
     let rate = setting("rate");
     let most = if rate > 0.0 { rate } else { f64::INFINITY };
     if deleted >= ENOUGH && took > 0.0 {

@@ -16,6 +16,9 @@ use crate::graph::Graph;
 use crate::render;
 use crate::ui::Ui;
 
+/// Rows that runs must have deleted before their speed says anything.
+pub(super) const ENOUGH: f64 = 1_000.0;
+
 /// The calls of the control schema of a spec, on a server that it is for.
 pub(super) fn calls(graph: &Graph, dialect: Dialect) -> anyhow::Result<Calls> {
     if !graph.dialects.contains(&dialect) {
@@ -37,9 +40,6 @@ pub(super) fn calls(graph: &Graph, dialect: Dialect) -> anyhow::Result<Calls> {
     Ok(Calls::new(dialect, &name, &render::run_lock(&name)))
 }
 
-/// A spec and a session on the database where it is installed, or will be.
-pub(super) struct Session {
-    pub(super) graph: Graph,
 /// Whether what is installed was made of a spec that says something else. Where nothing is, or this account may not look, nobody
 /// knows.
 pub(super) fn is_of_another_spec(
@@ -65,6 +65,9 @@ pub(super) fn of_another_spec(path: &Path) -> String {
     )
 }
 
+/// A spec and a session on the database where it is installed, or will be.
+pub(super) struct Session {
+    pub(super) graph: Graph,
     pub(super) server: Server,
     pub(super) calls: Calls,
     pub(super) url: Url,
@@ -72,11 +75,8 @@ pub(super) fn of_another_spec(path: &Path) -> String {
 }
 
 impl Session {
+    /// Opens one, and says where another spec is installed than the one that is given.
     pub(super) fn open(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
-        let graph = load(&on.spec, ui)?;
-        let url = address(on.url.as_ref(), on.password_file.as_deref())?;
-        let mut database = db::connect(&url)?;
-        // What the address says of MySQL and MariaDB does not count: the server knows which it is.
         let mut session = Session::connect(on, ui)?;
         if session.is_of_another_spec() {
             ui.warning(&of_another_spec(&on.spec));
@@ -86,6 +86,10 @@ impl Session {
 
     /// Opens one, whatever is installed.
     pub(super) fn connect(on: &OnDatabase, ui: &Ui) -> anyhow::Result<Session> {
+        let graph = load(&on.spec, ui)?;
+        let url = address(on.url.as_ref(), on.password_file.as_deref())?;
+        let mut database = db::connect(&url)?;
+        // What the address says of MySQL and MariaDB does not count: the server knows which it is.
         let server = database.server()?;
         let calls = calls(&graph, server.dialect)?;
         Ok(Session {
@@ -97,10 +101,6 @@ impl Session {
         })
     }
 
-    /// One JSON document that a statement answers.
-    pub(super) fn document(
-        &mut self,
-        sql: &str,
     /// Whether what is installed was made of a spec that says something else.
     pub(super) fn is_of_another_spec(&mut self) -> bool {
         is_of_another_spec(&self.graph, &self.calls, self.database.as_mut())
@@ -116,6 +116,10 @@ impl Session {
         Ok((figure(0), figure(1), figure(2)))
     }
 
+    /// One JSON document that a statement answers.
+    pub(super) fn document(
+        &mut self,
+        sql: &str,
         parameters: &[Option<&str>],
     ) -> anyhow::Result<Value> {
         let rows = self.database.query(sql, parameters)?;

@@ -16,12 +16,12 @@ use crate::ui::{Table, count, counted};
 pub fn plan(plan: &Report) -> String {
     let mut out = format!("{} on {}: ", plan.spec, plan.server);
     let Some(outlook) = &plan.outlook else {
-        out += "not installed, so that only the indexes can be told\n";
-        out += "What is due is counted by a routine of the installation. `windrow install` deletes nothing and lets no run delete\nbefore `windrow arm`; ask again after it.\n";
-        if !plan.sees_tables {
-            out += "\nThis account sees none of the tables of the spec: `windrow check --database` tells more.\n";
+        if !plan.installed && !plan.sees_tables {
+            out += "not installed, or this account sees nothing of it\n\nThis account sees none of the tables of the spec: `windrow check --database` tells more.\n";
             return out;
         }
+        out += "not installed, so that only the indexes can be told\n";
+        out += "What is due is counted by a routine of the installation. `windrow install` deletes nothing and lets no run delete\nbefore `windrow arm`; ask again after it.\n";
         out += &indexes(&plan.indexes);
         return out;
     };

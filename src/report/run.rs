@@ -77,9 +77,9 @@ fn rule_of(run: &Run, rule: &RunRule) -> String {
     if rule.retries > 0 {
         let _ = write!(out, ", {}", counted(rule.retries, "retry", "retries"));
     }
-    let took = took(run);
-    if figures.rows > 0 && took.as_millis() > 0 {
-        let speed = figures.rows as f64 / took.as_secs_f64();
+    let took = rule.work_ms.or(run.duration_ms).unwrap_or_default();
+    if figures.rows > 0 && took > 0.0 {
+        let speed = figures.rows as f64 / took * 1000.0;
         let _ = write!(out, ", {} rows/s", count(speed as i64));
     }
     out.push('\n');
@@ -259,14 +259,6 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_go_one_by_one_are_told_by_pass() {
-        let mut out = String::new();
-        let document = json!({"rule": "r", "families": 1201, "rows": 1201, "batches": 1, "tables": {}, "skipped": {},
-            "skipped_samples": {}, "passes": [
-                {"pass": "expired", "rows": 1200, "sample_keys": ["1", "2"]},
-                {"pass": "fallback", "rows": 1, "sample_keys": ["[7, \"a\"]"]}]});
-        told(&read("run", &document).expect("figures"), &mut out);
-    #[test]
     fn what_is_refused_for_another_family_says_for_which() {
         let document = json!({"run": 13, "status": "done", "reason": "3 named families stay", "dry_run": false, "trigger": "PURGE", "duration_ms": 20,
             "rules": [], "refused": {"1": "SHARED_MEMBER", "4": "SHARED_MEMBER", "5": "HELD"},
@@ -275,6 +267,14 @@ mod tests {
         insta::assert_snapshot!(run(&answer), @"");
     }
 
+    #[test]
+    fn rows_that_go_one_by_one_are_told_by_pass() {
+        let mut out = String::new();
+        let document = json!({"rule": "r", "families": 1201, "rows": 1201, "batches": 1, "tables": {}, "skipped": {},
+            "skipped_samples": {}, "passes": [
+                {"pass": "expired", "rows": 1200, "sample_keys": ["1", "2"]},
+                {"pass": "fallback", "rows": 1, "sample_keys": ["[7, \"a\"]"]}]});
+        told(&read("run", &document).expect("figures"), &mut out);
         insta::assert_snapshot!(out, @r#"
 
         goes       rows  because                                  first keys

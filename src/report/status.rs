@@ -242,25 +242,37 @@ fn verdict(rule: &Due, stays: i64) -> String {
         return "yes: nothing is due".to_owned();
     }
     if rule.last_look.is_none() {
-        return "no run has looked so far".to_owned();
+        return "no run has looked at all that is due so far".to_owned();
+    }
+    if families <= stays {
+        return "yes: what is due stays, see below".to_owned();
+    }
+    if rule.last_look_dry_run == Some(true) {
+        return "not yet: a dry run has looked last, and took nothing".to_owned();
     }
     if rule.last_look_status.as_deref() == Some("done") {
-        return match families <= stays {
-            true => "yes: what is due stays, see below".to_owned(),
-            false => "yes: the last run left nothing that may go".to_owned(),
-        };
+        return "yes: the last run left nothing that may go".to_owned();
     }
+    let left = work(rule, families - stays);
     match (rule.due_per_hour, rule.deleted_per_hour) {
-        (Some(due), Some(gone)) if gone > due => {
-            let hours = (families - stays).max(0) as f64 / (gone - due);
-            let left = Duration::from_secs_f64((hours * 3600.0).clamp(0.0, 1e10));
-            format!("catches up: about {} left", long(left))
-        }
+        (Some(due), Some(gone)) if gone > due => format!("catches up{left}"),
         (Some(due), Some(gone)) => format!(
-            "no: {} more become due than go, an hour",
+            "no: {} more become due than go, an hour{left}",
             count((due - gone).ceil() as i64)
         ),
-        _ => "not yet: the last run ended before all was done".to_owned(),
+        _ => format!("not yet: the last run ended before all was done{left}"),
+    }
+}
+
+/// How long runs have to work on so many families, where that is known.
+fn work(rule: &Due, families: i64) -> String {
+    match (rule.rows, rule.rows_per_second) {
+        (Some(rows), Some(speed)) if speed > 0.0 => {
+            let rows = rows * families as f64 / rule.families as f64;
+            let time = Duration::from_secs_f64((rows / speed).clamp(0.0, 1e10));
+            format!(": about {} of work left", long(time))
+        }
+        _ => String::new(),
     }
 }
 
@@ -302,6 +314,10 @@ mod tests {
                 "counted_at": "2026-11-22T00:00:00Z", "due_per_hour": due, "deleted_per_hour": gone,
                 "last_look": if status.is_null() { Value::Null } else { json!(7) }, "last_look_status": status})
         };
+        let mut fast = rule("g", 500, json!("stopped"), json!(60.0), json!(80.0));
+        fast["rows_per_second"] = json!(1000.0);
+        let mut dry = rule("h", 6553, json!("done"), Value::Null, Value::Null);
+        dry["last_look_dry_run"] = json!(true);
         let mut more = rule("e", 10_000, json!("stopped"), Value::Null, Value::Null);
         more["counted_at"] = Value::Null;
         let rules: Vec<Due> = read(
@@ -312,12 +328,16 @@ mod tests {
                 rule("c", 4810, json!("stopped"), json!(60.0), json!(80.0)),
                 rule("d", 9000, json!("stopped"), json!(80.2), json!(60.0)),
                 more,
-                rule("f", 5, Value::Null, Value::Null, Value::Null)
+                rule("f", 5, Value::Null, Value::Null, Value::Null),
+                fast,
+                dry,
+                rule("i", 2, json!("stopped"), json!(5.0), json!(6.0))
             ]),
         )
         .expect("rules");
         let stay: Vec<Undeletable> = read("status", &json!([
                 {"rule": "b", "reason": "HELD", "families": 3, "sample_key": "17", "oldest_age_seconds": 90_000.0},
+                {"rule": "i", "reason": "FAILED", "families": 2, "sample_key": "19", "oldest_age_seconds": null},
                 {"rule": "c", "reason": "UNDATED_MEMBER", "families": 10, "sample_key": "18", "oldest_age_seconds": null}]))
         .expect("what stays");
         insta::assert_snapshot!(due(&rules, &stay) + &undeletable(&stay), @r"
@@ -325,13 +345,17 @@ mod tests {
         rule              due     rows    oldest  due/h  gone/h  keeps up
         a                   0        0  100 days      5       5  yes: nothing is due
         b                   3       90  100 days      5       5  yes: what is due stays, see below
-        c               4,810  144,300  100 days     60      80  catches up: about 10 days left
+        c               4,810  144,300  100 days     60      80  catches up
         d               9,000  270,000  100 days     80      60  no: 21 more become due than go, an hour
         e     10,000 at least  300,000  100 days                 not yet: the last run ended before all was done
-        f                   5      150  100 days                 no run has looked so far
+        f                   5      150  100 days                 no run has looked at all that is due so far
+        g                 500   15,000  100 days     60      80  catches up: about 15.0 s of work left
+        h               6,553  196,590  100 days                 not yet: a dry run has looked last, and took nothing
+        i                   2       60  100 days      5       6  yes: what is due stays, see below
 
         stays           rule  families       oldest  its key  because
         HELD            b            3  25 h 00 min  17       a hold keeps it
+        FAILED          i            2               19       deleting it raised an error
         UNDATED_MEMBER  c           10               18       a member is final but has no end time
         ");
     }

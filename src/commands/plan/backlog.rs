@@ -85,7 +85,12 @@ impl Backlog {
 }
 
 /// Looks at a rule.
-pub(super) fn look(session: &mut Session, args: &Plan, rule: &Rule) -> anyhow::Result<Backlog> {
+pub(super) fn look(
+    session: &mut Session,
+    args: &Plan,
+    rule: &Rule,
+    size: &dyn Fn(&str) -> f64,
+) -> anyhow::Result<Backlog> {
     let patience = patience(args)?;
     let mut backlog = Backlog::default();
     let ahead = ahead(rule);
@@ -134,7 +139,20 @@ pub(super) fn look(session: &mut Session, args: &Plan, rule: &Rule) -> anyhow::R
         return Ok(backlog);
     }
     sample(session, args, rule, outlook.parts, &mut backlog)?;
+    backlog.batches = batches(&backlog, size("batch_families"), size("batch_rows"));
     Ok(backlog)
+}
+
+/// How many batches take what is due: so many families at a time, of those that stay as well, or so many rows of any table. A
+/// slice is smaller than a batch, so that what it takes says nothing of that.
+fn batches(backlog: &Backlog, families: f64, rows: f64) -> f64 {
+    let most = backlog
+        .tables
+        .values()
+        .fold(0.0_f64, |most, it| most.max(*it));
+    let by = |all: f64, size: f64| if size > 0.0 { all / size } else { 0.0 };
+    let due = backlog.due.unwrap_or(backlog.going);
+    by(due, families).max(by(most, rows)).ceil()
 }
 
 /// Looks at the first families of each part.

@@ -25,7 +25,7 @@ const FIGURES: [(&str, Figure, Option<Document>); 8] = [
 ];
 
 /// The keys that windrow's own documents have for a rule, and the names of all figures.
-const OWN_KEYS: [&str; 20] = [
+const OWN_KEYS: [&str; 21] = [
     "artifact_failures",
     "batches",
     "dry_run",
@@ -46,6 +46,7 @@ const OWN_KEYS: [&str; 20] = [
     "skipped_samples",
     "tables",
     "without_policy",
+    "work_ms",
 ];
 
 /// The further names of both documents.

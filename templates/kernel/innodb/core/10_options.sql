@@ -1,11 +1,24 @@
--- refuse, refuse_absent, not_ready: an error and what to do about it. A message holds 128 characters.
+-- message_of: an error and what to do about it. A message holds 128 characters: of two that are longer, what to do stays whole.
+--# create procedure message_of
+CREATE PROCEDURE message_of(IN p_message longtext, IN p_hint longtext, OUT o_text varchar(128))
+SQL SECURITY DEFINER
+COMMENT 'A message and a hint in 128 characters.'
+BEGIN
+    DECLARE v_room int DEFAULT 123 - CHAR_LENGTH(p_hint);
+    SET o_text = LEFT(CONCAT_WS('; ', p_message, p_hint), 128);
+    IF v_room > 40 AND CHAR_LENGTH(p_message) > v_room + 3 THEN
+        SET o_text = CONCAT(LEFT(p_message, v_room), '...; ', p_hint);
+    END IF;
+END;
+
+-- refuse, refuse_absent, not_ready: an error and what to do about it.
 --# create procedure refuse
 CREATE PROCEDURE refuse(IN p_message longtext, IN p_hint longtext)
 SQL SECURITY DEFINER
 COMMENT 'Raises 22023: an option or a value makes no sense.'
 BEGIN
     DECLARE v_text varchar(128);
-    SET v_text = LEFT(CONCAT_WS('; ', p_message, p_hint), 128);
+    CALL message_of(p_message, p_hint, v_text);
     SIGNAL SQLSTATE '22023' SET MESSAGE_TEXT = v_text;
 END;
 --# create procedure refuse_absent
@@ -14,7 +27,7 @@ SQL SECURITY DEFINER
 COMMENT 'Raises WD003: no such row, or no hold of it. The program knows this error by its SQLSTATE.'
 BEGIN
     DECLARE v_text varchar(128);
-    SET v_text = LEFT(CONCAT_WS('; ', p_message, p_hint), 128);
+    CALL message_of(p_message, p_hint, v_text);
     SIGNAL SQLSTATE 'WD003' SET MESSAGE_TEXT = v_text;
 END;
 --# create procedure not_ready
@@ -23,7 +36,7 @@ SQL SECURITY DEFINER
 COMMENT 'Raises 55000: the installation or the server is not in a state for this.'
 BEGIN
     DECLARE v_text varchar(128);
-    SET v_text = LEFT(CONCAT_WS('; ', p_message, p_hint), 128);
+    CALL message_of(p_message, p_hint, v_text);
     SIGNAL SQLSTATE '55000' SET MESSAGE_TEXT = v_text;
 END;
 

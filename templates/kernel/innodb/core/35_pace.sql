@@ -168,6 +168,15 @@ BEGIN
         FROM run_rule AS p
         WHERE p.run_id = p_run
           AND p.rule = p_rule;
+        -- The rules before it do not count for its speed.
+        IF v_batches = 0 THEN
+            UPDATE run_rule AS p
+            SET p.started_at = v_now,
+                p.updated_at = v_now
+            WHERE p.run_id = p_run
+              AND p.rule = p_rule
+              AND p.retries = 0;
+        END IF;
         SELECT
             MAX(IF(l.name = 'run_rows', COALESCE(s.value, l.value), 0)),
             MAX(IF(l.name = 'target_batch', COALESCE(s.value, l.value), 0)),

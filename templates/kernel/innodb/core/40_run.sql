@@ -441,6 +441,7 @@ BEGIN
     DECLARE v_deleted  bigint;
     DECLARE v_batches  bigint;
     DECLARE v_retries  bigint;
+    DECLARE v_work     bigint;
     DECLARE v_skips    bigint;
     DECLARE v_skipped  longtext;
     DECLARE v_samples  longtext;
@@ -449,8 +450,8 @@ BEGIN
     DECLARE v_passes   longtext DEFAULT '';
     DECLARE v_fields   longtext;
     DECLARE v_artifact_failures bigint;
-    SELECT p.families, p.deleted_rows, p.batches, p.retries
-    INTO v_families, v_deleted, v_batches, v_retries
+    SELECT p.families, p.deleted_rows, p.batches, p.retries, ROUND(TIMESTAMPDIFF(MICROSECOND, p.started_at, p.updated_at) / 1000)
+    INTO v_families, v_deleted, v_batches, v_retries, v_work
     FROM run_rule AS p
     WHERE p.run_id = p_run
       AND p.rule = p_rule;
@@ -481,7 +482,7 @@ BEGIN
         ORDER BY f.failed_at, f.`key`
         LIMIT 100
     ) AS x;
-    SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.rule = p_rule AND a.last_error IS NOT NULL;
+    SELECT COUNT(*) INTO v_artifact_failures FROM artifact AS a WHERE a.run_id = p_run AND a.rule = p_rule AND a.last_error IS NOT NULL;
     IF (SELECT k.strategy FROM rule AS k WHERE k.rule = p_rule) IN ('expiry', 'orphan', 'keep-last') THEN
         SELECT CONCAT(', "passes": [', COALESCE(GROUP_CONCAT(
             CONCAT('{"pass": ', JSON_QUOTE(x.pass), ', "rows": ', x.deleted_rows, ', "sample_keys": ', x.sample_keys, '}')
@@ -521,7 +522,8 @@ BEGIN
         ', "skipped_families": ', v_skips,
         ', "skipped": ', v_skipped,
         ', "skipped_samples": ', v_samples,
-        ', "failures": ', v_failures, v_fields,
+        ', "failures": ', v_failures,
+        ', "work_ms": ', v_work, v_fields,
         '}'
     );
 END;
@@ -699,10 +701,10 @@ BEGIN
         named varchar(700) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
         reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         found varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
-        PRIMARY KEY (position),
-        UNIQUE KEY (named)
         keeper varchar(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
         keeper_reason varchar(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+        PRIMARY KEY (position),
+        UNIQUE KEY (named)
     ) ENGINE = InnoDB;
     WHILE v_place < v_count DO
         CALL key_of(JSON_EXTRACT(p_options, CONCAT('$.key[', v_place, ']')), v_text);
@@ -763,15 +765,15 @@ BEGIN
     DECLARE v_failed    bigint;
     DECLARE v_paused    bigint;
     DECLARE v_reasons   longtext;
+    DECLARE v_keepers   longtext;
     SELECT
         COUNT(k.reason), COUNT(IF(k.reason = 'CANCELLED', 1, NULL)), COUNT(IF(k.reason = 'FAILED', 1, NULL)),
-    DECLARE v_keepers   longtext;
             COUNT(IF(k.reason = 'PAUSED', 1, NULL)),
         COALESCE(GROUP_CONCAT(IF(k.reason IS NULL, NULL, CONCAT(JSON_QUOTE(k.named), ': ', JSON_QUOTE(k.reason)))
-            ORDER BY k.named SEPARATOR ', '), '')
-    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons, v_keepers
             ORDER BY k.named SEPARATOR ', '), ''),
         COALESCE(GROUP_CONCAT(CONCAT(JSON_QUOTE(k.named), ': {"key": ', JSON_QUOTE(k.keeper), ', "reason": "', k.keeper_reason, '"}')
+            ORDER BY k.named SEPARATOR ', '), '')
+    INTO v_refused, v_cancelled, v_failed, v_paused, v_reasons, v_keepers
     FROM work_key AS k;
     UPDATE run AS r
     SET r.status = CASE

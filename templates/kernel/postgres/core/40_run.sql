@@ -444,7 +444,8 @@ AS $windrow$
                 (8, 'skipped_families', to_json(coalesce(s.families, 0))),
                 (9, 'skipped', coalesce(s.skipped, '{}')),
                 (10, 'skipped_samples', coalesce(s.samples, '{}')),
-                (11, 'failures', e.failures)
+                (11, 'failures', e.failures),
+                (12, 'work_ms', to_json(round(extract(epoch FROM p.updated_at - p.started_at) * 1000)))
         ) AS v(position, name, value)
         WHERE v.name <> 'passes' OR r.strategy IN ('expiry', 'orphan', 'keep-last')
         UNION ALL
@@ -457,7 +458,7 @@ AS $windrow$
                 WHEN 'skipped_families' THEN to_json(coalesce(s.families, 0))
                 WHEN 'dry_run' THEN to_json(p_run.dry_run)
                 WHEN 'duration_ms' THEN to_json(duration_of(p_run))
-                WHEN 'artifact_failures' THEN to_json((SELECT count(*) FROM artifact AS a WHERE a.rule = p.rule
+                WHEN 'artifact_failures' THEN to_json((SELECT count(*) FROM artifact AS a WHERE a.run_id = p.run_id AND a.rule = p.rule
                     AND a.last_error IS NOT NULL))
             END
         FROM jsonb_array_elements(r.document -> 'report_run') WITH ORDINALITY AS f(field, position)
@@ -663,13 +664,12 @@ RETURNS json
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT
 AS $windrow$
-BEGIN
 DECLARE
     v_run     run%ROWTYPE;
     v_rule    text;
     v_named   text[];
     v_keepers text;
-    UPDATE run AS r
+BEGIN
     SELECT * INTO STRICT v_run FROM run AS r WHERE r.run_id = p_run;
     v_rule := (SELECT r.rule FROM run_rule AS r WHERE r.run_id = p_run);
     v_named := ARRAY(SELECT k.key FROM jsonb_array_elements_text(v_run.options -> 'key') AS k(key));
@@ -683,6 +683,7 @@ DECLARE
         ) AS k
         WHERE k.keeper IS NOT NULL;
     END IF;
+    UPDATE run AS r
     SET status = CASE
             WHEN 'CANCELLED' = ANY (p_reasons) THEN 'cancelled'
             WHEN 'FAILED' = ANY (p_reasons) THEN 'failed'

@@ -5,7 +5,7 @@ use windrow::dialect::Dialect;
 
 use super::acts::{Act, DROP_KEY};
 use super::replaced::{swap, until_a_second_old};
-use super::{SPEC, assert_told, made, text_for, warned};
+use super::{SPEC, assert_told, made, refill, text_for, warned};
 use crate::harness::tests;
 use crate::support::graphs::graph_of;
 use crate::support::installation::Installation;
@@ -186,19 +186,24 @@ fn what_comes_to_act_ends_a_stamp(dialect: Dialect) {
         told: "table events",
         object: "",
     });
+    let mut installation = stamped(dialect);
+    installation.execute(match dialect {
+        Dialect::Postgres => {
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
+             BEGIN
+                 IF OLD.id = 1 THEN
+                     PERFORM pg_sleep(3);
+                 END IF;
+                 RETURN NEW;
+             END $$;
+             CREATE TRIGGER wait BEFORE UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION wait()"
+        }
+        Dialect::Mysql | Dialect::Mariadb => {
+            "CREATE TRIGGER wait BEFORE UPDATE ON tasks FOR EACH ROW DO SLEEP(IF(OLD.id = 1, 3, 0))"
+        }
+    });
     for act in acts {
-        let mut installation = stamped(dialect);
-        installation.execute(match dialect {
-            Dialect::Postgres => "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$
-                 BEGIN
-                     IF OLD.id = 1 THEN
-                         PERFORM pg_sleep(3);
-                     END IF;
-                     RETURN NEW;
-                 END $$;
-                 CREATE TRIGGER wait BEFORE UPDATE ON tasks FOR EACH ROW EXECUTE FUNCTION wait()",
-            Dialect::Mysql | Dialect::Mariadb => "CREATE TRIGGER wait BEFORE UPDATE ON tasks FOR EACH ROW DO SLEEP(IF(OLD.id = 1, 3, 0))",
-        });
+        refill(&mut installation, TASK_SCHEMA);
         until_a_second_old(&mut installation, dialect);
         let make = text_for(&mut installation, dialect, act.make);
         let undo = text_for(&mut installation, dialect, act.undo);

@@ -225,8 +225,8 @@ fn told(made: &mut Installation, queries: &[String]) -> Vec<String> {
     .collect()
 }
 
-/// A change is told, by `windrow diff` and by verify(), until it is taken back.
-fn is_told(made: &mut Installation, bundle: &Bundle, (change, undo, says): &Change) -> Result<()> {
+/// A change is told, by `windrow diff` and by verify().
+fn is_told(made: &mut Installation, bundle: &Bundle, (change, _, says): &Change) -> Result<()> {
     let dialect = made.dialect;
     made.execute(change);
     let found = told(made, &bundle.deviations);
@@ -243,12 +243,17 @@ fn is_told(made: &mut Installation, bundle: &Bundle, (change, undo, says): &Chan
             .map_or(true, |verify| !unlike(verify).is_empty());
         ensure!(told, "{dialect:?}, {change}: {verify:?}");
     }
-    match undo.as_str() {
-        "install" => made.install(&dolphinscheduler(Shared::Closed)),
-        undo => made.execute(undo),
-    }
+    Ok(())
+}
+
+/// Nothing is told once changes are taken back.
+fn nothing_is_left(made: &mut Installation, bundle: &Bundle, change: &str) -> Result<()> {
     let left = told(made, &bundle.deviations);
-    ensure!(left.is_empty(), "{dialect:?}, after {change}: {left:?}");
+    ensure!(
+        left.is_empty(),
+        "{:?}, after {change}: {left:?}",
+        made.dialect
+    );
     Ok(())
 }
 
@@ -385,12 +390,19 @@ fn what_stands_in_the_control_database_is_refused_by_name() -> Result<()> {
         let verify = made.call("verify", json!({}))?;
         let broken = unlike(&verify);
         ensure!(broken.is_empty(), "{broken:?}");
-        let both = changes_of_both(&control, &owner);
-        for change in both
-            .iter()
-            .chain(&changes(dialect, &control, &made.name, &owner))
-        {
+        let mut all = changes_of_both(&control, &owner);
+        all.extend(changes(dialect, &control, &made.name, &owner));
+        let (by_install, by_hand): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(_, undo, _)| undo == "install");
+        for change in &by_hand {
             is_told(&mut made, &bundle, change)?;
+            made.execute(&change.1);
+        }
+        nothing_is_left(&mut made, &bundle, "what was taken back by hand")?;
+        for change in &by_install {
+            is_told(&mut made, &bundle, change)?;
+            made.install(&dolphinscheduler(Shared::Closed));
+            nothing_is_left(&mut made, &bundle, &change.0)?;
         }
         keys_beside_are_told(&mut made, &owner)?;
         rights_are_taken_back(&mut made, &owner)?;
